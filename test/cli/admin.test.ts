@@ -1,10 +1,12 @@
 import t from 'tap';
 import type { Admin } from '../../src/model/environments/admin.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
+t.before(() => newFolder(dir));
 
 const PASSWORD = 'correct horse battery';
 

@@ -5,7 +5,9 @@ import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { auditKey, auditOf } from '../../src/domain/records/partitions.ts';
 import type { AuditRecord } from '../../src/model/environments/audit.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const folder = tempFolder(t);
@@ -17,7 +19,7 @@ let environmentId = '';
 const list = async (...args: string[]): Promise<AuditRecord[]> => (await collabJson<{ items: AuditRecord[] }>(t, ['audit', 'list', ...args, '--dir', dir])).items;
 
 t.before(async () => {
-  environmentId = (await collabJson<InitOutput>(t, ['init', '--dir', dir])).environment.id;
+  environmentId = (await newFolder(dir)).environment.id;
 });
 
 t.test('commands and admins leave records beside a running server, which admins read over HTTP', async (t) => {

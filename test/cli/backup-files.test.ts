@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Manifest } from '../../src/cli/backup/backup-folder.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
-import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 
@@ -41,7 +43,7 @@ async function filesCheck(of: string): Promise<Check | undefined> {
 const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string => join(data, 'files', keys.environment.id, id.slice(0, 10), id);
 
 t.before(async () => {
-  keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
   token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
 });

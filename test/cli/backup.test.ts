@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Manifest } from '../../src/cli/backup/backup-folder.ts';
 import { wav } from '../fixtures/media.ts';
-import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -40,7 +42,7 @@ interface Items {
 }
 
 t.before(async () => {
-  keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
   token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
 });

@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readCommandLine } from '../../src/lib/process/process-info.ts';
-import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
+import { collab, startCollab } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('status and doctor name the process that keeps a lock of the store', { timeout: 120_000 }, async (t) => {
+t.test('status and doctor name the process that keeps a lock of the store', async (t) => {
   const dir = tempFolder(t);
-  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const folder = join(dir, 'data', 'store', 'log');
   const holder = startFixture('opening-holder', folder, 'exclusive');
   t.teardown(() => killLines(holder));

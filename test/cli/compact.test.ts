@@ -1,15 +1,16 @@
 import { statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const MB = 1024 * 1024;
 
 t.test('a store most of whose file is free is compacted by the next start, and by a command while no server runs', async (t) => {
   const dir = tempFolder(t);
-  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const file = join(dir, 'data', 'store', 'data.mdb');
   const size = (): number => statSync(file).size;
   // LMDB extends its file in advance in the same way.

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { renderExample } from '../../src/config/example.ts';
-import { collab, collabJson } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('the example is a valid configuration', async (t) => {

@@ -5,14 +5,16 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import type { AuditRecord } from '../../src/model/environments/audit.ts';
 import { picture, wav } from '../fixtures/media.ts';
-import { collab, collabCommand, collabJson, type Finished, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collabCommand, type Finished, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 // Threads, comments and uploads that the command line creates, while a server runs and while none does.
 
 const dir = tempFolder(t);
-const init = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+const init = await newFolder(dir);
 const at = ['--env', 'default', '--dir', dir];
 const asAnn = [...at, '--user', 'ann'];
 const body = ['--body', 'x'];

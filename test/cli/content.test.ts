@@ -1,14 +1,16 @@
 import { userInfo } from 'node:os';
 import t from 'tap';
 import type { AuditRecord } from '../../src/model/environments/audit.ts';
-import { collab, collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
+import { startCollab, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 
 // Rooms, threads, comments and uploads on the command line, beside a running server that has to see each change.
 
 const dir = tempFolder(t);
-const init = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+const init = await newFolder(dir);
 const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_PER_MINUTE: '1000000' } });
 const inDefault = ['--env', 'default', '--dir', dir];
 

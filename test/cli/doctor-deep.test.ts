@@ -6,14 +6,16 @@ import { userUsageKey } from '../../src/domain/quotas/usage.ts';
 import { inboxOf, usageOf } from '../../src/domain/records/partitions.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { wav } from '../fixtures/media.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { formOf } from '../helpers/upload.ts';
 
 t.test('doctor --deep names the file, the record and the event that one flipped bit has changed', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey, publishableKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey, publishableKey, environment } = await newFolder(dir);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);
@@ -47,7 +49,7 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
 
 t.test('doctor --deep compares the counts for quotas with what is stored, and gc corrects them', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey, environment } = await newFolder(dir);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
@@ -74,7 +76,7 @@ t.test('doctor --deep compares the counts for quotas with what is stored, and gc
 
 t.test('doctor --deep compares the counts of unread notifications with what is stored, and gc corrects them', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey, environment } = await newFolder(dir);
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
   for (const userId of ['ann', 'bob']) await fetch(`${server.url}/api/v1/users/${userId}`, { method: 'PUT', headers, body: `{"name":"${userId}"}` });

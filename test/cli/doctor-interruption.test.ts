@@ -3,12 +3,12 @@ import { checkDeep } from '../../src/cli/doctor/check-deep.ts';
 import { checkFilesOf } from '../../src/cli/doctor/check-files.ts';
 import { checkQuotas } from '../../src/cli/doctor/check-quotas.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { collabJson, type InitOutput } from '../helpers/cli.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('Ctrl-C ends the checks of doctor, and is not reported as a failed check', async (t) => {
   const dir = tempFolder(t);
-  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const subject = { dir, config: loadConfig({ dir, env: {}, flags: {} }) };
   // An interrupted command exits a second later.
   t.intercept(process, 'exit', { value: () => undefined });

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collabCommand, collabJson } from '../helpers/cli.ts';
+import { collabCommand } from '../helpers/cli.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { callsBeforeOutput, unflushed, withoutStrace } from '../helpers/unflushed.ts';
 
@@ -31,7 +32,7 @@ t.test('everything that the first start creates is on the disk', { skip }, async
 t.test('an export, its import, and a backup are on the disk', { skip }, async (t) => {
   const folder = tempFolder(t);
   const [dir, file, backup] = [join(folder, 'live'), join(folder, 'all.ndjson'), join(folder, 'backups', 'today')];
-  await collabJson(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   t.strictSame(await leftBy(t, file, ['export', file, '--dir', dir]), []);
   t.strictSame(await leftBy(t, join(folder, 'imported'), ['import', file, '--dir', join(folder, 'imported')]), []);
   t.strictSame(await leftBy(t, backup, ['backup', backup, '--dir', dir]), []);

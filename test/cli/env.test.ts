@@ -1,10 +1,11 @@
 import t from 'tap';
 import type { Environment } from '../../src/model/environments/environment.ts';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
+t.before(() => newFolder(dir));
 
 t.test('an environment is created with a signing secret, listed and shown', async (t) => {
   const made = await collabJson<Environment & { jwtSecret: string; jwtKid: string }>(t, ['env', 'create', 'staging', '--name', 'Staging', '--dir', dir]);

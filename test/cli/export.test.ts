@@ -4,7 +4,9 @@ import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { wav } from '../fixtures/media.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { formOf } from '../helpers/upload.ts';
 
@@ -21,7 +23,7 @@ async function threads(url: string): Promise<unknown> {
 }
 
 t.before(async () => {
-  keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  keys = await newFolder(dir);
   await collabJson(t, ['env', 'create', 'staging', '--dir', dir]);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);

@@ -1,14 +1,15 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/cli.ts';
 import { failingDisk, type FailingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 
 /** A folder that was made before its disk fails, and an export of it. */
 async function madeOn(t: Test, failing: string): Promise<{ disk: FailingDisk; dir: string; file: string }> {
   const disk = failingDisk(t, failing);
   const [dir, file] = [join(disk.folder, 'collab'), join(disk.folder, 'all.ndjson')];
-  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   await collabJson(t, ['export', file, '--dir', dir]);
   return { disk, dir, file };
 }

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { picture } from '../fixtures/media.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 interface FilesCheck {
@@ -17,7 +19,7 @@ interface FilesCheck {
 t.test('files that are not needed are found by doctor and removed by gc', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
-  const { environment, publishableKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { environment, publishableKey } = await newFolder(dir);
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--dir', dir, '--env', 'default', '--user', 'ann']);
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };

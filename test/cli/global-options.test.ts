@@ -2,11 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { version } from '../../src/model/version.ts';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/cli.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+await newFolder(dir);
 
 interface ErrorDocument {
   readonly error: { readonly code: string; readonly message: string; readonly remedies: readonly string[] };

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { join } from 'node:path';
 import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
-import { collab, collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 
@@ -24,7 +25,7 @@ async function readersOf(store: string): Promise<number[]> {
 t.test('an interrupted export leaves no reader and no file behind', async (t) => {
   const dir = tempFolder(t);
   const store = join(dir, 'data', 'store');
-  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey } = await newFolder(dir);
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/octet-stream' };
   for (const room of ['a', 'b', 'c']) {
@@ -59,7 +60,7 @@ t.test('an interrupted backup leaves no files and no retention lease behind, so 
   const folder = tempFolder(t);
   const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
   const to = join(parent, 'today');
-  const keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);

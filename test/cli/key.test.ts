@@ -2,11 +2,12 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
+t.before(() => newFolder(dir));
 
 type Listed = { readonly id: string; readonly state: string };
 

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, startServer } from '../helpers/cli.ts';
 import { stablePort, until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('a stopped process that keeps a snapshot open is named by status, doctor, the log and /metrics', async (t) => {
   const dir = tempFolder(t);
-  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const port = await stablePort();
   const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_METRICS_PORT: String(port) } });
   const metrics = async (): Promise<Map<string, Family>> => parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());

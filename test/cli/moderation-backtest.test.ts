@@ -1,12 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('a backtest shows what rules would do with stored comments, and changes nothing', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey } = await newFolder(dir);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);
   const call = async (path: string, body: string) => {
@@ -41,7 +43,7 @@ t.test('a backtest shows what rules would do with stored comments, and changes n
 
 t.test('rules see each comment at the time at which it was written, also in a thread', async (t) => {
   const dir = tempFolder(t);
-  await collabJson(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const mine = exportOf(t, [
     ['one', '12:00:00', 'Good morning'],
     ['two', '12:00:10', 'Is anybody here?'],

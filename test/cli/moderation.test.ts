@@ -1,5 +1,7 @@
 import t from 'tap';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 interface Item {
@@ -10,7 +12,7 @@ interface Item {
 
 t.test('reported comments are decided beside a running server', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey } = await newFolder(dir);
   for (const user of ['ann', 'bob']) await collabJson(t, ['user', 'add', user, '--env', 'default', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);
   const call = async (method: string, path: string, body?: unknown) => {

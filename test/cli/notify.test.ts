@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import type { Explanation } from '../../src/domain/notifications/explain.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { until } from '../helpers/cluster.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const ON = { mention: true, reply: true };
 
 t.test('notify explain says step by step why a user was or was not notified', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey } = await newFolder(dir);
   const { url } = await startServer(t, dir, ['--workers', '1']);
   const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };

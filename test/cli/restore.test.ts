@@ -8,6 +8,7 @@ import { readSums } from '../../src/cli/backup/backup-folder.ts';
 import { lockDataFolder } from '../../src/cluster/data-folder-lock.ts';
 import { collab, collabCommand, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { withoutStrace } from '../helpers/unflushed.ts';
 
@@ -29,7 +30,7 @@ function copyOfOld(name: string): string {
 }
 
 t.before(async () => {
-  restored = await collabJson<InitOutput>(t, ['init', '--dir', join(folder, 'source')]);
+  restored = await newFolder(join(folder, 'source'));
   await collabJson(t, ['backup', backup, '--dir', join(folder, 'source')]);
   before = await collabJson<InitOutput>(t, ['init', '--dir', old]);
   mkdirSync(join(old, 'data', 'files', 'env_old'), { recursive: true });

@@ -1,8 +1,10 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, type Finished, type InitOutput, startServer } from '../helpers/cli.ts';
+import { type Finished, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { noNativeCore } from '../helpers/core.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 interface Report {
@@ -17,7 +19,7 @@ function checkIn({ stdout }: Finished, name: string): Report['checks'][number] |
 
 t.test('status of a stopped server', async (t) => {
   const dir = tempFolder(t);
-  const { environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { environment } = await newFolder(dir);
   const { disk, ...found } = await collabJson<{ disk: { storeBytes: number; filesBytes: number } }>(t, ['status', '--dir', dir], { code: 3 });
   t.ok(disk.storeBytes > 0);
   t.equal(disk.filesBytes, 0, 'nothing was uploaded');
@@ -64,7 +66,7 @@ t.test('status and doctor while a server is running', async (t) => {
 
 t.test('status and doctor name the core of the running server, not the one that their own shell would choose', async (t) => {
   const dir = tempFolder(t);
-  await collabJson(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const configure = (core: string): void => writeFileSync(join(dir, 'config.json'), JSON.stringify({ port: 0, core }));
   const look = (env: Record<string, string> = {}) => collab(['doctor', '--dir', dir, '--json'], { env });
 
@@ -107,7 +109,7 @@ t.test('doctor without a folder fails and says how to create one', async (t) => 
 
 t.test('doctor finds mistakes of the operator', async (t) => {
   const dir = tempFolder(t);
-  await collabJson(t, ['init', '--dir', dir]);
+  await newFolder(dir);
   const configure = (config: object): void => writeFileSync(join(dir, 'config.json'), JSON.stringify(config));
   const look = () => collab(['doctor', '--dir', dir, '--json']);
 

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
+import { collab, collabJson, startCollab } from '../helpers/cli.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
+t.before(() => newFolder(dir));
 
 const addUser = (id: string, name: string): Promise<unknown> => collabJson(t, ['user', 'add', id, '--name', name, '--env', 'default', '--dir', dir]);
 

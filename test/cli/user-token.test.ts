@@ -1,11 +1,12 @@
 import t from 'tap';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
 let kid = '';
 t.before(async () => {
-  kid = (await collabJson<InitOutput>(t, ['init', '--dir', dir])).jwtKid;
+  kid = (await newFolder(dir)).jwtKid;
 });
 
 t.test('a user is added, changed, listed and shown', async (t) => {

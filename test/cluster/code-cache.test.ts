@@ -4,7 +4,7 @@ import t from 'tap';
 import { initFolder, startCluster } from '../helpers/cluster.ts';
 
 t.test('workers leave their code cache in the data folder, use it at the next start, and replace a damaged one', async (t) => {
-  const folder = await initFolder();
+  const folder = await initFolder({}, { own: true });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const caches = join(folder.dir, 'data/cache');
   const versions = (): number[] => readdirSync(caches).sort().map((name) => statSync(join(caches, name)).ino);

@@ -1,9 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { failingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { formOf, uploadSound } from '../helpers/upload.ts';
 import { wav } from '../fixtures/media.ts';
 
@@ -14,7 +15,7 @@ import { wav } from '../fixtures/media.ts';
 async function started(t: Test, file: string) {
   const { folder, env, failOnce, hasFailed } = failingDisk(t, join('collab/data', file));
   const dir = join(folder, 'collab');
-  const keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const keys = await newFolder(dir);
   const { secretKey } = keys;
   const server = await startServer(t, dir, ['--workers', '1'], { env });
   const put = (name: string): Promise<Response> =>

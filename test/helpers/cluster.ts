@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../../src/cluster/free-port.ts';
+import type { InitOutput } from './cli.ts';
+import { init, newFolder } from './new-folder.ts';
 
 /** The built program, as `npm run build` makes it. */
 export const COLLAB = fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url));
@@ -17,13 +19,7 @@ export interface Ended {
 }
 
 /** The keys of the environment that `collab init` makes. */
-export interface Keys {
-  readonly environment: { readonly id: string; readonly slug: string };
-  readonly secretKey: string;
-  readonly publishableKey: string;
-  readonly jwtSecret: string;
-  readonly jwtKid: string;
-}
+export type Keys = Omit<InitOutput, 'dir'>;
 
 export type Role = 'web' | 'background';
 
@@ -77,13 +73,14 @@ export function collab(...args: string[]): Promise<Ended> {
   return endOf(spawn(process.execPath, [COLLAB, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }), 'close');
 }
 
-/** Makes a folder with `collab init`, under the system's folder for temporary files. */
-export async function initFolder(config: Readonly<Record<string, unknown>> = {}): Promise<Folder> {
+/**
+ * Makes a folder of a new server under the system's folder for temporary files, with the keys that all of them have (`newFolder`),
+ * or by `init` itself: with keys of its own, without code caches, and with the data where `dataDir` says.
+ */
+export async function initFolder(config: Readonly<Record<string, unknown>> = {}, { own = 'dataDir' in config } = {}): Promise<Folder> {
   const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...config }));
-  const { code, stdout, stderr } = await collab('init', '--dir', dir, '--json');
-  if (code !== 0) throw new Error(`collab init failed (${code}): ${stderr}`);
-  return { dir, keys: JSON.parse(stdout) as Keys };
+  return { dir, keys: await (own ? init(dir) : newFolder(dir)) };
 }
 
 /**

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { collab, collabJson } from '../helpers/cli.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { startReceiver, SWITCHES } from '../helpers/receiver.ts';
 
 const execute = promisify(execFile);
@@ -25,7 +26,7 @@ function folder(t: Test, plugins: readonly object[]): string {
 
 t.test('plugins are listed and checked, and their commands run', async (t) => {
   const dir = folder(t, [{ use: good, environments: { staging: { enabled: false } } }]);
-  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  await newFolder(dir);
   const { items } = await collabJson<{ items: { name: string; state: string; environments: object }[] }>(t, ['plugin', 'list', '--dir', dir]);
   t.match(items, [{ name: 'good', state: 'enabled', environments: { '*': true, staging: false } }, { name: 'webhook' }]);
   t.match((await collab(['plugin', 'check', '--dir', dir])).stdout, /good 1\.2\.3: ok\n {2}filter comment\.create/);
@@ -48,7 +49,7 @@ export default definePlugin({ name: ${name}, version: '1.0.0', apiVersion: 1, co
 `;
   writeFileSync(join(dir, 'other.mjs'), plugin("'other'"));
   writeFileSync(join(dir, 'computed.mjs'), plugin("'com' + 'puted'"));
-  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  await newFolder(dir);
   t.match(await collab(['good', 'list', '--env', 'default', '--dir', dir]), { code: 2, stderr: /plugin good: config\.wrod is not an option; did you mean word\?/ });
   t.match(await collab(['webhook', 'list', '--env', 'default', '--dir', dir]), { code: 0 });
   t.notOk(existsSync(join(dir, 'loaded')), 'no other plugin was loaded');
@@ -59,7 +60,7 @@ export default definePlugin({ name: ${name}, version: '1.0.0', apiVersion: 1, co
 t.test('a test that fails shows the reason, and exits with 1', async (t) => {
   const [receiver, smtp] = [await startReceiver(t), await startMailServer(t)];
   const dir = folder(t, [{ use: 'webhook', allowPrivate: true }, { use: 'email', config: { smtp: { host: '127.0.0.1', port: smtp.port, tls: 'none' }, from: 'comments@example.com' } }]);
-  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  await newFolder(dir);
   const at = ['--env', 'default', '--dir', dir];
   const { id } = await collabJson<{ id: string }>(t, ['webhook', 'add', '--url', receiver.url, ...at]);
   t.match(await collab(['webhook', 'test', id, ...at]), { code: 0, stderr: '' });

@@ -4,7 +4,7 @@ import { startCollab } from '../helpers/cli.ts';
 import { initFolder, stablePort, until } from '../helpers/cluster.ts';
 
 t.test('a mention is notified although it was written as soon as the first start of a server answered', async (t) => {
-  const { dir, keys } = await initFolder({ rateLimit: { perMinute: 1_000_000 } });
+  const { dir, keys } = await initFolder({ rateLimit: { perMinute: 1_000_000 } }, { own: true });
   const port = await stablePort();
   const api = `http://127.0.0.1:${port}/api/v1`;
   const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
