@@ -14,7 +14,7 @@ async function startDemo(t: Test, folder: Folder, port = 0): Promise<Cluster> {
   return cluster;
 }
 
-t.test('the demo page shows what happens, on every worker, and keeps it', { skip: skipReason, timeout: 150_000 }, async (t) => {
+t.test('the demo page shows what happens, on every worker, and keeps it', { skip: skipReason }, async (t) => {
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startDemo(t, folder);

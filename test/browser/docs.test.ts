@@ -38,7 +38,7 @@ async function proxyBelow(t: Test, url: string, path: string): Promise<string> {
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
-t.test('the API reference shows every operation, from this server alone', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the API reference shows every operation, from this server alone', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1 });
   t.teardown(() => cluster.stop());
   const below = await openReference(t, `${await proxyBelow(t, cluster.url, '/comments')}/comments`);

@@ -4,7 +4,7 @@ import { firefoxSkipReason, openFirefox } from '../helpers/firefox.ts';
 import { recordEverything, uploadRecordings } from '../helpers/recordings.ts';
 import { api } from '../helpers/widget-page.ts';
 
-t.test('the widget in Firefox', { skip: firefoxSkipReason, timeout: 240_000 }, async (t) => {
+t.test('the widget in Firefox', { skip: firefoxSkipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });

@@ -64,7 +64,7 @@ const run = (seed: number): string => `(() => {
   return outcome;
 })()`;
 
-t.test('where pins are found after changes of a page', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('where pins are found after changes of a page', { skip: skipReason }, async (t) => {
   const page: Page = await (await openBrowser(t)).newPage({ viewport: { width: 1000, height: 800 } });
   page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
   await page.route('http://pages.test/*', async (route) => {

@@ -80,7 +80,7 @@ async function allEqual(t: Test, cluster: Cluster, tabs: readonly Page[]): Promi
   }
 }
 
-t.test('the tabs of a browser share a connection', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the tabs of a browser share a connection', { skip: skipReason }, async (t) => {
   const { cluster, restart, serverConnections } = await start(t);
   const browser = await openBrowser(t);
   const context = await browser.newContext();

@@ -10,7 +10,7 @@ const table = `<style>td { padding: 20px 80px }</style><table><tbody>
 /** Adds a picture to a `transfer` of the page. */
 const picture = (name: string): string => `transfer.items.add(new File([Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC'), (letter) => letter.charCodeAt(0))], '${name}', { type: 'image/png' }));`;
 
-t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120_000 }, async (t) => {
+t.test('what the widget shows beside the page', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });

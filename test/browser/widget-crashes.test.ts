@@ -20,7 +20,7 @@ async function bothShow(pages: readonly Page[], texts: readonly string[]): Promi
   }
 }
 
-t.test('two pages while the server fails', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('two pages while the server fails', { skip: skipReason }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const port = await stablePort();

@@ -8,7 +8,7 @@ const HEBREW = 'דנה כהן';
 /** Texts of a language from right to left, as a page sets them. */
 const strings = { typingOne: '{name} מקליד…', thread: 'שרשור מאת {name}.', resolvedBy: 'נפתר על ידי {name}', errorTooMany: 'לכל היותר {count} קבצים.', errorType: 'לא ניתן לצרף את {name}.', online: 'מחובר: {names}' };
 
-t.test('names in sentences that run in the other direction', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('names in sentences that run in the other direction', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);

@@ -45,7 +45,7 @@ async function pageWithTokens(t: Test, { url, keys }: Cluster, token: string): P
   return serveHtml(t, html);
 }
 
-t.test('what fails is said in words, and nothing that was typed is lost', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('what fails is said in words, and nothing that was typed is lost', { skip: skipReason }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });

@@ -25,7 +25,7 @@ async function remove(page: Page, text: string): Promise<void> {
   await page.getByText('Comment deleted').waitFor();
 }
 
-t.test('what two users do on one page', { skip: skipReason, timeout: 180_000 }, async (t) => {
+t.test('what two users do on one page', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);

@@ -16,7 +16,7 @@ async function openThread(t: Parameters<typeof openBrowser>[0], cluster: Cluster
   return page;
 }
 
-t.test('the layout of the widget in a browser', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the layout of the widget in a browser', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const page = await openThread(t, cluster, ['The first', 'The second']);

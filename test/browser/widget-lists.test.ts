@@ -32,7 +32,7 @@ const changes: Readonly<Record<string, Rows>> = {
   'all others are exchanged': ['Spoon', 'Cup', 'Kettle', 'Plate'],
 };
 
-t.test('pins in lists whose rows have the same text', { skip: skipReason, timeout: 180_000 }, async (t) => {
+t.test('pins in lists whose rows have the same text', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });

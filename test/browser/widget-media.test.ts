@@ -49,7 +49,7 @@ async function hand(page: Page, event: 'drop' | 'paste', { name, mimeType, buffe
   })()`);
 }
 
-t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t, microphone);

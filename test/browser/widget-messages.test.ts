@@ -32,7 +32,7 @@ async function copied(page: Page): Promise<string> {
   return page.evaluate<string>('navigator.clipboard.readText()');
 }
 
-t.test('the widget says in words what is wrong', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the widget says in words what is wrong', { skip: skipReason }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });

@@ -9,7 +9,7 @@ const rules = [
   { type: 'words', words: ['perhaps'], action: 'hold' },
 ];
 
-t.test('the widget tells authors what moderation does with their comments', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the widget tells authors what moderation does with their comments', { skip: skipReason }, async (t) => {
   const folder = await initFolder({ demo: true, shutdown: { closeSpreadSeconds: 0 }, plugins: [{ use: 'moderation-rules', config: { rules } }] });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 1, folder });

@@ -8,7 +8,7 @@ import { startCluster, until } from '../helpers/cluster.ts';
 import { serveHtml, servePage } from '../helpers/own-page.ts';
 import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
-t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });

@@ -5,7 +5,7 @@ import { startCluster, until } from '../helpers/cluster.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, live, openPage, popover } from '../helpers/widget-page.ts';
 
-t.test('the styles of the widget', { skip: skipReason, timeout: 240_000 }, async (t) => {
+t.test('the styles of the widget', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);

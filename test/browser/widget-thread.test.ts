@@ -7,7 +7,7 @@ import { api, field, openDemo, openPage, popover } from '../helpers/widget-page.
 const root = "document.querySelector('collab-comments').shadowRoot";
 const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
 
-t.test('an open thread and the list of threads', { skip: skipReason, timeout: 180_000 }, async (t) => {
+t.test('an open thread and the list of threads', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);

@@ -46,7 +46,7 @@ async function dropOnPanel(page: Page): Promise<void> {
   await page.getByText(DROP_HINT).waitFor();
 }
 
-t.test('messages cover nothing that is needed and stay within the window', { skip: skipReason, timeout: 120_000 }, async (t) => {
+t.test('messages cover nothing that is needed and stay within the window', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 800 } });

@@ -19,7 +19,7 @@ const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
 
 const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector('.popover .composer textarea')";
 
-t.test('what is typed in the widget', { skip: skipReason, timeout: 180_000 }, async (t) => {
+t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });

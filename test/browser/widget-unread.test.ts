@@ -3,7 +3,7 @@ import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
 import { api, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
-t.test('what is unread', { skip: skipReason, timeout: 120_000 }, async (t) => {
+t.test('what is unread', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);

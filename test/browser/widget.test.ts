@@ -17,7 +17,7 @@ async function violations(page: Page): Promise<string[]> {
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
 }
 
-t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async (t) => {
+t.test('the widget in a browser', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });

@@ -94,7 +94,7 @@ const projects = [
 ];
 
 for (const { name, file, text, options } of projects) {
-  t.test(`${name} in strict TypeScript is checked with the emitted types`, { timeout: 120_000 }, async (t) => {
+  t.test(`${name} in strict TypeScript is checked with the emitted types`, async (t) => {
     const dir = tempFolder(t);
     mkdirSync(join(dir, 'node_modules', '@types'), { recursive: true });
     symlinkSync(root, join(dir, 'node_modules', 'collab'));

@@ -8,7 +8,7 @@ import { failingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
 
 const storing = fileURLToPath(new URL('../fixtures/plugins/storing.mjs', import.meta.url));
 
-t.test('while the disk refuses writes, whatever the error, reads go on, and a plugin loses no event', { skip: noFailingDisk, timeout: 180_000 }, async (t) => {
+t.test('while the disk refuses writes, whatever the error, reads go on, and a plugin loses no event', { skip: noFailingDisk }, async (t) => {
   const disk = failingDisk(t, 'data');
   const go = join(disk.folder, 'go');
   const plugins = [{ use: storing, config: { go } }];

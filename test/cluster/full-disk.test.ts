@@ -103,19 +103,19 @@ async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaite
   t.equal((await server.stop()).code, 0);
 }
 
-t.test('below storage.minFreeMb writes are refused and reads continue; with space, writes succeed again', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
+t.test('below storage.minFreeMb writes are refused and reads continue; with space, writes succeed again', { skip: noSmallDisk }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 16 }, rateLimit: { exempt: ['127.0.0.1'] } });
   await refusesWritesAndReads(t, scene, disk, 36 * MB, 'nothing');
 });
 
-t.test('on a completely full disk writes are refused and reads continue, including rate-limited requests', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
+t.test('on a completely full disk writes are refused and reads continue, including rate-limited requests', { skip: noSmallDisk }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 0 }, rateLimit: { perMinute: 100_000 } });
   await refusesWritesAndReads(t, scene, disk, undefined, 'what fits');
 });
 
-t.test('a server started below storage.minFreeMb serves reads, refuses writes and is not ready', { timeout: 60_000 }, async (t) => {
+t.test('a server started below storage.minFreeMb serves reads, refuses writes and is not ready', async (t) => {
   const config = { shutdown: { closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));

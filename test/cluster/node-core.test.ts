@@ -21,7 +21,7 @@ async function answering(server: Cluster): Promise<string> {
   return headers.get('x-request-id')?.split('-').slice(0, -1).join('-') ?? '';
 }
 
-t.test('the log and the metrics name the core', { timeout: 300_000 }, async (t) => {
+t.test('the log and the metrics name the core', async (t) => {
   const port = await stablePort();
   const server = await started(t, { metrics: { port } });
   t.match(await server.logged(({ msg }) => msg === 'ready'), { core: 'node' });
@@ -33,7 +33,7 @@ t.test('the log and the metrics name the core', { timeout: 300_000 }, async (t) 
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('all workers serve on one port, and one that was killed is replaced', { timeout: 300_000 }, async (t) => {
+t.test('all workers serve on one port, and one that was killed is replaced', async (t) => {
   const server = await started(t);
   const seen = new Set<string>();
   await until(async () => seen.add(await answering(server)).size === 2);
@@ -44,7 +44,7 @@ t.test('all workers serve on one port, and one that was killed is replaced', { t
   t.pass('the new worker serves, too');
 });
 
-t.test('SIGHUP replaces every worker, and no request is refused', { timeout: 300_000 }, async (t) => {
+t.test('SIGHUP replaces every worker, and no request is refused', async (t) => {
   const server = await started(t);
   const before = server.pids('web');
   const loads = [

@@ -51,7 +51,7 @@ async function settled(server: Cluster, ...expected: string[]): Promise<void> {
 
 const heard = (socket: TestSocket, type: string): string[] => socket.frames.filter((frame: Frame) => frame.type === type).map(({ data }) => String(data?.['userId']));
 
-t.test('users of a killed worker leave after the grace period, unless they reconnect', { timeout: 90_000 }, async (t) => {
+t.test('users of a killed worker leave after the grace period, unless they reconnect', async (t) => {
   const server = await cluster(t);
   const watchers = await enter(server, 'watcher', WATCHERS);
   const [ann] = await enter(server, 'ann');
@@ -90,7 +90,7 @@ t.test('users of a killed worker leave after the grace period, unless they recon
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('a rolling restart keeps every user that reconnects present', { timeout: 90_000 }, async (t) => {
+t.test('a rolling restart keeps every user that reconnects present', async (t) => {
   const server = await cluster(t);
   const before = server.pids('web');
   const ann = await enter(server, 'ann');

@@ -5,7 +5,7 @@ import { startLoad } from '../helpers/load.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
-t.test('SIGHUP replaces every web worker: no request is refused, and clients that reconnect miss nothing', { timeout: 90_000 }, async (t) => {
+t.test('SIGHUP replaces every web worker: no request is refused, and clients that reconnect miss nothing', async (t) => {
   const server = await startCluster({ config: { shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
   t.teardown(async () => {
     if (server.primary.exitCode === null) server.primary.kill('SIGKILL');

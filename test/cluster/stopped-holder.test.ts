@@ -7,7 +7,7 @@ import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, startFixture, startLines } from '../helpers/line-process.ts';
 
 for (const folder of ['store', 'store/log']) {
-  t.test(`a command that is stopped while it opens ${folder} is killed, and the writes that waited for it succeed`, { timeout: 60_000 }, async (t) => {
+  t.test(`a command that is stopped while it opens ${folder} is killed, and the writes that waited for it succeed`, async (t) => {
     const server = await startCluster({ config: { workerTimeoutSeconds: 2 } });
     const holder = startFixture('opening-holder', join(server.dir, 'data', folder), 'exclusive');
     t.teardown(async () => {
@@ -29,7 +29,7 @@ for (const folder of ['store', 'store/log']) {
   });
 }
 
-t.test('a worker of a server that has ended, which is blocked with a lock of the store, is killed, and the writes that waited for it succeed', { timeout: 120_000 }, async (t) => {
+t.test('a worker of a server that has ended, which is blocked with a lock of the store, is killed, and the writes that waited for it succeed', async (t) => {
   const server = await startCluster({ config: { workerTimeoutSeconds: 2 } });
   const folder = join(server.dir, 'data', 'store', 'log');
   const holder = startLines('env', 'COLLAB_ROLE=background', process.execPath, ...fixtureArgs('opening-holder'), folder, 'exclusive');

@@ -73,7 +73,7 @@ function linkOf(pid: number, fd: string): string {
   }
 }
 
-t.test('1 000 writes over both workers reach the sockets of both: all, in order, once', { timeout: 60_000 }, async (t) => {
+t.test('1 000 writes over both workers reach the sockets of both: all, in order, once', async (t) => {
   const server = await cluster(t, unlimited);
   const writers = await connections(t, server, 4);
   const thread = await startThread(at(writers, 0));
@@ -104,7 +104,7 @@ t.test('1 000 writes over both workers reach the sockets of both: all, in order,
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('of 300 requests within a minute, over many connections to both workers, exactly 100 are allowed', { timeout: 60_000 }, async (t) => {
+t.test('of 300 requests within a minute, over many connections to both workers, exactly 100 are allowed', async (t) => {
   const server = await cluster(t, {});
   const opened = await connections(t, server, 6);
   const began = performance.now();
@@ -139,7 +139,7 @@ t.test('of 300 requests within a minute, over many connections to both workers, 
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('requests repeated with one Idempotency-Key on both workers at once are executed once', { timeout: 60_000 }, async (t) => {
+t.test('requests repeated with one Idempotency-Key on both workers at once are executed once', async (t) => {
   const server = await cluster(t, unlimited);
   const opened = await connections(t, server, 4);
   const thread = await startThread(at(opened, 0));
@@ -158,7 +158,7 @@ t.test('requests repeated with one Idempotency-Key on both workers at once are e
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('no request, however malformed, ends a worker', { timeout: 60_000 }, async (t) => {
+t.test('no request, however malformed, ends a worker', async (t) => {
   const server = await cluster(t, unlimited);
   const opened = await connections(t, server, 1);
   const thread = await startThread(at(opened, 0));

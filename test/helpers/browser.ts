@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -20,10 +20,43 @@ const found = places.find((place) => existsSync(place));
 export const skipReason: string | false =
   found !== undefined || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Chromium here (${places.join(', ')})`;
 
-/** Starts a browser, with more flags of Chromium if given, that ends with the test. */
-export async function openBrowser(t: Test, more: readonly string[] = []): Promise<Browser> {
+/** How long an action waits for its element: long enough for a machine that is busy with other things. */
+const DEADLINE_MS = 120_000;
+
+/** What a test opens pages with: each context is a browser profile of its own, and is closed with the test. */
+export interface TestBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>;
+  /** A page in a context of its own. */
+  newPage(options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** The browser of this process; the files that `npm test` runs in one process share it, as starting one takes seconds. */
+let shared: Promise<Browser> | undefined;
+
+/** Gives a test a browser. With more flags of Chromium, the browser is one of its own, which ends with the test. */
+export async function openBrowser(t: Test, more: readonly string[] = []): Promise<TestBrowser> {
+  // Without the runner nothing ends the process while a browser runs.
+  const own = more.length > 0 || process.env['TEST_BUILD'] === undefined;
+  const browser = await (own ? launch(more) : sharedBrowser());
+  if (own) t.teardown(() => browser.close());
+  const newContext: TestBrowser['newContext'] = async (options) => {
+    const context = await browser.newContext(options);
+    context.setDefaultTimeout(DEADLINE_MS);
+    if (!own) t.teardown(() => context.close());
+    return context;
+  };
+  return { newContext, newPage: async (options) => (await newContext(options)).newPage() };
+}
+
+/** The browser that files share, or a new one if it has crashed. */
+async function sharedBrowser(): Promise<Browser> {
+  const browser = await (shared ??= launch([]));
+  if (browser.isConnected()) return browser;
+  shared = undefined;
+  return sharedBrowser();
+}
+
+function launch(more: readonly string[]): Promise<Browser> {
   if (found === undefined) throw new Error(`a browser is required, and there is none at ${places.join(', ')}`);
-  const browser = await chromium.launch({ executablePath: found, args: [...flags, ...more] });
-  t.teardown(() => browser.close());
-  return browser;
+  return chromium.launch({ executablePath: found, args: [...flags, ...more] });
 }

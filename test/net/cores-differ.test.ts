@@ -85,7 +85,7 @@ function onlyNodeRefuses(request: string): boolean {
   return request.startsWith('FOO ') || request.startsWith('POST /é') || request.includes('3\r\nabcd\r\n');
 }
 
-t.test('both cores handle the same requests, with the same method, path, host and body, and refuse the same', { skip: noNativeCore, timeout: 300_000 }, async (t) => {
+t.test('both cores handle the same requests, with the same method, path, host and body, and refuse the same', { skip: noNativeCore }, async (t) => {
   const seed = Number(process.env['FUZZ_SEED'] ?? 52);
   const requests = requestsOf(seed);
   const native = await effectsOf(t, 'uws', requests);

@@ -184,7 +184,7 @@ function has(items: readonly object[], item: object): boolean {
   return items.some((other) => JSON.stringify(other) === JSON.stringify(item));
 }
 
-t.test(`the inbox is that of a naive model after ${RUNS * OPERATIONS} random operations`, { timeout: 300_000 }, async (t) => {
+t.test(`the inbox is that of a naive model after ${RUNS * OPERATIONS} random operations`, async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(operation, { minLength: OPERATIONS, maxLength: OPERATIONS, size: 'max' }), async (steps) => {
       const world = await createWorld(t);

@@ -46,7 +46,7 @@ async function changeAsViewer(t: Test, tenant: Tenant, { CollabSession }: Served
   await t.rejects(provider.save(), { code: 'forbidden', status: 403 });
 }
 
-t.test('the Yjs provider tells a refusal that the session of another entry got, and does not repeat the write', { timeout: 120_000 }, async (t) => {
+t.test('the Yjs provider tells a refusal that the session of another entry got, and does not repeat the write', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
   await Promise.all([main, served].map((entry) => changeAsViewer(t, tenant, entry)));
 });

@@ -13,6 +13,9 @@ const FIRST = ['cluster', 'browser', 'fuzz', 'adapters', 'cli', 'plugins', 'pack
 const OWN_PROCESS =
   /process\.(?:env\[[^\]]*\] =|exit|on\(|once\(|kill\(process|memoryUsage|cpuUsage|chdir|setuid|seteuid)|delete process\.env|t\.intercept|globalThis\.|globalThis as|setFlagsFromString|eventLoopUtilization|monitorEventLoopDelay|unhandledRejection|defineProperty\(process/;
 
+/** Folders whose files share a process whatever their text says: it is that of pages. They share a browser, too. */
+const SHARED = ['browser'];
+
 /**
  * Divides test files into processes. Files of a folder share one unless their text shows that they need one of their own.
  *
@@ -28,8 +31,8 @@ export function planJobs(files: readonly string[]): string[][] {
   const rank = (folder: string): number => (FIRST.includes(folder) ? FIRST.indexOf(folder) : FIRST.length);
   return [...folders.entries()]
     .toSorted(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b))
-    .flatMap(([, members]) => {
-      const alone = members.filter((file) => OWN_PROCESS.test(readFileSync(file, 'utf8')));
+    .flatMap(([folder, members]) => {
+      const alone = members.filter((file) => !SHARED.includes(folder) && OWN_PROCESS.test(readFileSync(file, 'utf8')));
       const shared = members.filter((file) => !alone.includes(file));
       const count = Math.ceil(shared.length / GROUP_SIZE);
       // Every count-th file, so that long neighbours, such as the parts of one suite, are in different processes.
