@@ -62,7 +62,7 @@ t.test('a mention arrives by webhook, mail, Slack and push, unless the settings 
   // Each channel handles the notifications of a thread in order, so what comes after bob's second one shows that it has none.
   await until(() => notified().includes('cem') && posts().length > 1 && recipients().includes('cem@example.com') && pushes().includes('/cem'));
   t.strictSame(notified(), ['bob', 'cem']);
-  t.match(posts(), [/Hello @bob/, /The end @cem/]);
+  t.match(posts(), [/Hello @\u200Bbob/, /The end @\u200Bcem/]);
   t.strictSame(recipients(), ['bob@example.com', 'cem@example.com']);
   t.strictSame(pushes(), ['/bob', '/cem']);
   t.match(await call('GET', '/users/bob/notifications'), { body: { unreadCount: 2 } }, 'the inbox has both');
