@@ -1,18 +1,19 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
-import { CollabSession } from '../client/session/session.ts';
+import type { CollabSession } from '../client/session/session.ts';
 import type { TokenProvider } from '../client/session/options.ts';
-import type * as SharedSocketModule from '../client/shared-socket.ts';
 import type { CollabCommentsElement } from '../client/widget.ts';
 import type { Position } from '../model/thread.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
+import { loadSharedSocket, openOwnSession, type SharedSocketPart } from './core/own-session.ts';
 import { explainSetup } from './core/problems.ts';
 import { moveThread } from './core/thread-writes.ts';
 import { Focus } from './focus.ts';
 import { Anchors } from './pins/anchors.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
 import { unzoom } from './pins/unzoom.ts';
-import { Language, loadStrings } from './strings/language.ts';
+import type { Language } from './strings/language.ts';
+import { PageLanguage } from './strings/page-language.ts';
 import type { Strings } from './strings/en.ts';
 import { styleSheet, styles } from './styles/styles.ts';
 import type { LiveCursors } from './views/cursors.ts';
@@ -22,9 +23,6 @@ import { onPinFocus, onPinKey, pinsView } from './views/pins.ts';
 import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
 import { keepTyping } from './typing.ts';
-
-/** The module of the shared socket; empty if it could not be loaded. */
-type SharedSocketPart = Partial<typeof SharedSocketModule>;
 
 /** The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its interface. */
 export class CollabComments extends LitElement implements CollabCommentsElement {
@@ -73,6 +71,10 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   #kept = false;
   /** Why the widget cannot start with these attributes; null if nothing is wrong with them. */
   #refusal: unknown = null;
+  readonly #language = new PageLanguage(this, () => {
+    if (this.#app !== null) this.#app.language = this.#language.current;
+    this.requestUpdate();
+  });
   readonly #anchors = new Anchors(this, () => this.#measure());
   readonly #focus = new Focus(this);
   readonly #popover = new PopoverPlace(() => this.#placePopover());
@@ -147,9 +149,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (identity.some((name) => changed.has(name)) || this.#app === null || refused) this.#connect();
     else if (changed.has('room')) this.#changeRoom();
     else if ((changed.has('token') && this.#own !== null) || changed.has('tokenProvider')) this.#own?.reconnect();
-    void this.#translate();
+    void this.#language.load();
     if (this.#app === null) return;
-    if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language();
+    if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language.current;
     if (changed.has('cursors')) this.#setCursors(this.cursors);
     this.#version += 1;
     unzoom(this, this.renderRoot);
@@ -175,7 +177,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   override render(): TemplateResult {
     const app = this.#app;
-    const language = app?.language ?? this.#language();
+    const language = app?.language ?? this.#language.current;
     const rtl = this.#isRtl() ? 'rtl' : 'ltr';
     if (app === null) {
       const problem = this.#setupProblem(language);
@@ -218,14 +220,19 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.#disconnect();
     this.#refusal = null;
     if (this.#missing() !== null || !this.isConnected) return;
-    if (this.shareConnection && this.session === null && this.#sharedSocket === null) return void this.#loadSharedSocket();
+    if (this.shareConnection && this.session === null && this.#sharedSocket === null) return void this.#shareSocket();
     try {
-      this.#own = this.session === null ? this.#openSession() : null;
+      this.#own = this.session === null ? openOwnSession(this, this.shareConnection ? this.#sharedSocket : null) : null;
       this.#enter(this.session ?? (this.#own as CollabSession));
     } catch (thrown) {
       this.#disconnect();
       this.#refusal = thrown;
     }
+  }
+
+  async #shareSocket(): Promise<void> {
+    this.#sharedSocket = await loadSharedSocket();
+    this.requestUpdate();
   }
 
   /** Shows another room, on the connection that there is. */
@@ -246,7 +253,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
         this.requestUpdate();
       },
     };
-    this.#app = new App(session, this.room, this.publishableKey, this.#language(), host);
+    this.#app = new App(session, this.room, this.publishableKey, this.#language.current, host);
     this.#app.start();
     this.#followChanges();
     void this.#app.attempt(() => this.#anchors.load());
@@ -269,19 +276,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   #followChanges(): void {
     if (this.#app !== null && this.#opened !== null) this.#app.announcements ??= new this.#opened.Announcements(this.#app);
-  }
-
-  /** Loads what the tabs of the browser share a connection with. Without it the widget has a connection of its own. */
-  async #loadSharedSocket(): Promise<void> {
-    const loading = import(`${scriptOrigin}/sdk/shared-socket.js`) as Promise<SharedSocketPart>;
-    this.#sharedSocket = await loading.catch(() => ({}));
-    this.requestUpdate();
-  }
-
-  #openSession(): CollabSession {
-    const token: TokenProvider = (request) => this.tokenProvider?.(request) ?? this.token;
-    const WebSocket = this.shareConnection ? this.#sharedSocket?.SharedSocket : undefined;
-    return new CollabSession({ serverUrl: this.baseUrl === '' ? scriptOrigin : this.baseUrl, publishableKey: this.publishableKey, token, WebSocket });
   }
 
   #leave(): void {
@@ -325,30 +319,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     return created;
   }
 
-  #language(): Language {
-    const tag = this.#tag();
-    const strings = { ...(this.#loaded.tag === tag ? this.#loaded.strings : {}), ...this.strings };
-    // Times are in the language of the texts, which are English where there are no others.
-    return new Language(/^en/i.test(tag) || Object.keys(strings).length > 0 ? tag : 'en', strings);
-  }
-
-  #tag(): string {
-    return this.locale || this.closest('[lang]')?.getAttribute('lang') || navigator.language;
-  }
-
-  /** Loads the texts of the current language, and shows them. */
-  async #translate(): Promise<void> {
-    const tag = this.#tag();
-    if (this.#loaded.tag === tag) return;
-    this.#loaded = { tag, strings: {} };
-    const strings = await loadStrings(tag)?.catch(() => null);
-    if (strings === null || strings === undefined || this.#loaded.tag !== tag) return;
-    this.#loaded = { tag, strings };
-    if (this.#app !== null) this.#app.language = this.#language();
-    this.requestUpdate();
-  }
-  #loaded: { readonly tag: string; readonly strings: Partial<Strings> } = { tag: '', strings: {} };
-
   #isRtl(): boolean {
     return this.matches(':dir(rtl)');
   }
@@ -367,8 +337,5 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
 /** So many announcements stay for those who look for them. Each is read once, when it is added. */
 const MAX_ANNOUNCEMENTS = 5;
-
-/** Where this script was loaded from: the server, unless the page says otherwise. */
-const scriptOrigin = new URL(import.meta.url).origin;
 
 definePart('collab-comments', CollabComments);

@@ -7,7 +7,6 @@ import type { CollabCommentsEventDetails } from '../../client/widget.ts';
 import type { StreamEvent } from '../../model/frames.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
-import type { Announcements } from './announcements.ts';
 import { Deletions } from './deletions.ts';
 import { Drafts } from './drafts.ts';
 import { findThreads } from './filters.ts';
@@ -46,7 +45,7 @@ export class App {
   state: SessionState;
   storage: RoomStorage;
   /** Tells screen readers what others do; null until its code is loaded. */
-  announcements: Pick<Announcements, 'follow'> | null = null;
+  announcements: { follow(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): void } | null = null;
   #marks: ReadMarks;
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
