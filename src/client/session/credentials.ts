@@ -61,7 +61,7 @@ export class Credentials {
     }
     // Anything else would break the handshake in a way that nobody understands: RFC 6455 allows only some characters there.
     if (typeof token !== 'string' || !/^[\w.-]+$/.test(token.trim())) {
-      throw new CollabError('token_failed', 'The token function must return the token as text, such as eyJhbGciOi…; it returned something else.');
+      throw new CollabError('token_failed', 'The token function must return the token as text, such as eyJhbGciOi…');
     }
     const trimmed = token.trim();
     if (call === this.#calls) this.#token = trimmed;

@@ -15,7 +15,7 @@ const texts: Readonly<Partial<Record<CollabErrorCode, string>>> = {
   network: 'The connection was lost. It is being restored; what you write meanwhile is sent then.',
   rate_limited: 'Too many requests were sent. The connection is restored in a few seconds.',
   invalid_key: 'The server does not accept the publishable key of this page. The site’s operator has to check it.',
-  missing_credentials: 'The server did not receive the credentials of this page. Reload the page to sign in again.',
+  missing_credentials: 'The server received no credentials of this page. Reload the page to sign in again.',
   invalid_token: 'The server does not accept your sign-in. Reload the page to sign in again.',
   token_expired: 'Your sign-in has expired. Reload the page to sign in again.',
   token_failed: 'The page could not sign you in to the comments. It tries again by itself; if this stays, reload the page.',
