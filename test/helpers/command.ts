@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
 import type { Test } from 'tap';
 import { runCli } from '../../src/cli/main.ts';
-import { collabCommand, type Finished } from './cli.ts';
+import { collab as collabApart, collabCommand, type Finished } from './cli.ts';
 
 interface CommandOptions {
   /** `COLLAB_*` variables. */
@@ -15,6 +15,12 @@ const streams = ['stdout', 'stderr'] as const;
 /** Events for which a command leaves listeners, as its process ends. */
 const events: readonly (readonly [EventEmitter, string])[] = [[process, 'uncaughtException'], [process.stdout, 'error'], [process.stderr, 'error']];
 
+/**
+ * Commands that read the lock files of the store: closing one gives up all locks of a process on it, those of LMDB environments that
+ * an earlier command has left open, too. So they run in a process of their own.
+ */
+const APART = new Set(['status', 'doctor']);
+
 /** Commands run one at a time: they share arguments and exit code of this process. */
 let last: Promise<unknown> = Promise.resolve();
 
@@ -23,6 +29,7 @@ let last: Promise<unknown> = Promise.resolve();
  * result and output are tested; not for their exit, signals, standard input and crashes, nor for `start`.
  */
 export function collab(args: readonly string[], { env = {} }: CommandOptions = {}): Promise<Finished> {
+  if (APART.has(args[0] ?? '')) return collabApart(args, { env });
   const finished = last.then(() => run(args, env));
   last = finished.catch(() => {});
   return finished;
