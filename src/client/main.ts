@@ -10,13 +10,14 @@ export type { ConnectionStatus, SessionOptions, SessionState, TokenProvider, Tok
 export { CollabSession } from './session/session.ts';
 export type { EventList, EventPage } from './rest/event-pages.ts';
 export { type BackendUser, CollabClient, type HeldContent, type NotificationSettingsChange, type P2pState, type QueueItem, type Subscription, type ThreadWithComments, type TokenRequest } from './rest/client.ts';
-export type { CallOptions, ClientOptions } from './rest/transport.ts';
+export type { Call, CallOptions, ClientOptions } from './rest/transport.ts';
 export { type VerifiedWebhook, verifyWebhook, type WebhookDelivery } from './rest/webhooks.ts';
 export type { Attachment } from '../model/attachment.ts';
 export type { Comment } from '../model/comment.ts';
 export type { StreamEvent } from '../model/frames.ts';
 export type { Report } from '../model/moderation.ts';
 export type { Notification, NotificationSettings } from '../model/notification.ts';
+export type { Presence } from '../model/presence.ts';
 export type { Reaction } from '../model/reaction.ts';
 export type { ReadRoom, Room } from '../model/room.ts';
 export type { Position, Thread } from '../model/thread.ts';

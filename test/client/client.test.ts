@@ -8,6 +8,7 @@ import { CollabSession } from '../../src/client/session/session.ts';
 import { verifyWebhook, type WebhookDelivery } from '../../src/client/rest/webhooks.ts';
 import { wav } from '../fixtures/media.ts';
 import { HELD_TEXT, holdingFilters } from '../helpers/holding-filters.ts';
+import { readSource } from '../helpers/sources.ts';
 import { handled, startNotifying } from '../helpers/notifications.ts';
 import { startService } from '../helpers/service.ts';
 
@@ -222,6 +223,26 @@ t.test('a key of the wrong kind is refused before it is sent anywhere', (t) => {
   const unset = undefined as unknown as string;
   t.throws(() => new CollabClient({ serverUrl: 'https://x', secretKey: unset }), { name: 'CollabError', code: 'invalid_request', message: /secretKey/ });
   t.throws(() => new CollabSession({ serverUrl: 'https://x', publishableKey: unset, token: () => '' }), { name: 'CollabError', code: 'invalid_request', message: /publishableKey/ });
+  t.end();
+});
+
+t.test('request takes one object, and says so', async (t) => {
+  const service = await startService(t);
+  const { secretKey } = await service.tenant('acme');
+  const collab = new CollabClient({ serverUrl: service.urls[0] ?? '', secretKey });
+  t.strictSame(await collab.request({ method: 'GET', path: '/rooms', query: { limit: 1 } }), { items: [] });
+  const request = collab.request.bind(collab) as unknown as (...args: readonly unknown[]) => Promise<unknown>;
+  const refusal = { code: 'invalid_request', message: /^request takes one object, such as \{ method: 'GET', path: '\/rooms' \}/ };
+  for (const args of [['GET', '/rooms'], [], [{ path: '/rooms' }], [{ method: 'GET' }], [{ method: 'GET', path: 'rooms' }]]) await t.rejects(request(...args), refusal);
+});
+
+t.test('docs/sdk.md lists the methods of each resource', (t) => {
+  const client: object = new CollabClient({ serverUrl: 'https://x', secretKey: 'sk_x' });
+  const resources = Object.entries(client).map(([name, methods]) => [`\`${name}\``, Object.keys(methods as object)]);
+  const others = Object.getOwnPropertyNames(CollabClient.prototype).filter((name) => name !== 'constructor');
+  const sections = readSource('docs/sdk.md').split('\n#### ').slice(1);
+  const tables = sections.map((section) => [section.split('\n')[0], Array.from(section.matchAll(/^\| `(\w+)\(/gm), ([, name]) => name)]);
+  t.strictSame(tables, [...resources, ['Without a resource', others]]);
   t.end();
 });
 

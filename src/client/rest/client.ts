@@ -194,8 +194,21 @@ export class CollabClient {
     return this.#call('GET', '/turn-credentials', { query: { ttl: options.ttl, userId: options.userId }, options });
   }
 
-  /** Any request to the API, with the same retries and errors. */
-  request<T>(call: Call): Promise<T> {
+  /**
+   * Any other request, with the same retries and errors. `call` is one object: `method` and `path` (below `/api/v1`,
+   * percent-encoded), and what it needs of `query`, `body` (sent as JSON), `form`, `headers` and `options`. Rejects with
+   * `invalid_request` for anything else.
+   *
+   * ```ts
+   * await collab.request({ method: 'GET', path: '/user-lookup', query: { q: 'ann' } });
+   * ```
+   */
+  async request<T>(call: Call): Promise<T> {
+    // JavaScript can pass the two side by side.
+    const { method, path }: Partial<Call> = { ...call };
+    if (typeof method !== 'string' || typeof path !== 'string' || !path.startsWith('/')) {
+      throw new CollabError('invalid_request', "request takes one object, such as { method: 'GET', path: '/rooms' }; path begins with /");
+    }
     return this.#transport.json(call);
   }
 
