@@ -106,7 +106,8 @@ async function publishableKeyOf(ctx: Context, environment: Environment): Promise
     const expired = key.expiresAt !== null && Date.parse(key.expiresAt) <= ctx.clock.now();
     if (key.kind === 'publishable' && key.revokedAt === null && !expired) return key.value;
   }
-  throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key. Create one with: collab key create --env ${environment.slug} --kind publishable`);
+  const remedy = `collab key create --env ${environment.slug} --kind publishable --dir <folder>`;
+  throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key. Create one with: ${remedy}`);
 }
 
 /** Reads a file that build.mjs has built. The bundle of this module is one folder below dist; tests run it from source. */

@@ -55,10 +55,23 @@ t.test('with --demo the printed command posts a thread when pasted', { skip: has
   const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
   const line = await server.line((text) => text.startsWith('  curl '));
   const posted = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { thread: object };
-  t.match(posted, { thread: { roomId: 'demo', comments: [{ userId: 'ci-bot', body: 'Hello from curl' }] } });
+  t.match(posted, { thread: { roomId: 'demo', position: { x: 0.5, y: 0.25 }, comments: [{ userId: 'ci-bot', body: 'Hello from curl' }] } });
   t.match(await (await fetch(`${page}/`)).text(), /<!doctype html>/i);
   const { items } = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--dir', dir]);
   t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
+});
+
+t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {
+  const cwd = tempFolder(t);
+  const dir = join(cwd, "it's mine");
+  t.equal(await (await startServer(t, dir, ['--workers', '1'])).end(), 0);
+  const server = startCollab(t, ['start', '--dir', "./it's mine", '--port', '0', '--workers', '1'], { cwd });
+  const url = /ready at (http:\S+) /.exec(await server.line((line) => line.startsWith('Collab is ready')))?.[1] ?? '';
+  const line = await server.line((text) => text.includes(' key create '));
+  // Without a build, the program is TypeScript.
+  const env = { ...process.env, NODE_OPTIONS: `--import=${import.meta.resolve('tsx')}` };
+  const [, key = ''] = /(sk_default_\w+)/.exec(execFileSync('sh', ['-c', line], { cwd, env, encoding: 'utf8' })) ?? [];
+  t.equal((await api(url, key, 'GET', '/rooms')).status, 200);
 });
 
 t.test('without --demo the two printed commands post a thread when pasted in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {

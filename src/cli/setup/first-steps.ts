@@ -15,9 +15,9 @@ export function keysText(setup: Setup): string {
   ].join('\n');
 }
 
-/** A shell command that posts a thread as `userId`. */
+/** A shell command that posts a thread as `userId`, at a place on the page, so that a widget shows it as a pin. */
 export function curlPostThread(address: string, secretKey: string, userId: string): string {
-  const body = JSON.stringify({ userId, body: 'Hello from curl' });
+  const body = JSON.stringify({ userId, body: 'Hello from curl', position: { x: 0.5, y: 0.25 } });
   return `curl ${address}/api/v1/rooms/demo/threads -H 'Authorization: Bearer ${secretKey}' -H 'Content-Type: application/json' -d '${body}'`;
 }
 

@@ -11,9 +11,7 @@ import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder
 import { useStore } from '../shared/open-store.ts';
 import { refuseMissingStore } from '../backup/replace-data.ts';
 import { claimSetup, removeAbandonedSetups, setupFolder } from './abandoned-setups.ts';
-
-/** The slug of the environment that every new data folder has. */
-export const FIRST_ENVIRONMENT = 'default';
+import { FIRST_ENVIRONMENT } from './first-environment.ts';
 
 /** The first environment of a new data folder and its secrets, which cannot be shown again later. */
 export interface Setup {

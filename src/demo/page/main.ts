@@ -33,7 +33,7 @@ form.onsubmit = async (event) => {
   event.preventDefault();
   if (key.value.trim() === '') {
     key.focus();
-    return say('Paste the secret key first: `npm start` printed it, and `collab key create` makes another.', true);
+    return say('Paste the secret key first: the first `npm start` printed it, and later ones print the command that creates another.', true);
   }
   try {
     const headers = { Authorization: `Bearer ${key.value.trim()}`, 'Content-Type': 'application/json' };

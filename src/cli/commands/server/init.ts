@@ -7,7 +7,8 @@ import { configFile, hasStore } from '../../shared/folder.ts';
 import { loadFolderConfig, withStore } from '../../shared/open-store.ts';
 import { type Invocation, invocationOf } from '../../shared/invocation.ts';
 import { nextSteps, printResult, shellWord } from '../../terminal/output.ts';
-import { FIRST_ENVIRONMENT, setUp } from '../../setup/setup.ts';
+import { FIRST_ENVIRONMENT } from '../../setup/first-environment.ts';
+import { setUp } from '../../setup/setup.ts';
 import { removeAbandonedSetups } from '../../setup/abandoned-setups.ts';
 import { keysText } from '../../setup/first-steps.ts';
 

@@ -13,6 +13,7 @@ import { loadFolderConfig } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { toInvokedCommand, printResult, shellWord } from '../../terminal/output.ts';
 import { removeServerFile, writeServerFile } from '../../shared/running-server.ts';
+import { FIRST_ENVIRONMENT } from '../../setup/first-environment.ts';
 import type { Setup } from '../../setup/setup.ts';
 import { keysText, curlPostThread, curlPutUser } from '../../setup/first-steps.ts';
 
@@ -127,7 +128,8 @@ function welcome(started: Started): string {
 
 function firstThread({ url, demo, setup, dir }: Started): string[] {
   if (setup === null) {
-    return ['The keys were shown when the folder was created. To create another one:', '', `  ${toInvokedCommand(`collab key create --env <slug> --kind secret --dir ${shellWord(dir)}`)}`, ''];
+    const another = toInvokedCommand(`collab key create --env ${FIRST_ENVIRONMENT} --kind secret --dir ${shellWord(dir)}`);
+    return [`The keys were shown when the folder was created. To create another one in the environment ${FIRST_ENVIRONMENT}:`, '', `  ${another}`, ''];
   }
   const author = demo ? [] : [`  ${curlPutUser(url, setup.secretKey, 'ci-bot')}`, ''];
   return ['Post a first thread from another terminal:', '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];
