@@ -203,6 +203,6 @@ function readProvider(token: SessionOptions['token']): SessionOptions['token'] {
 
 function readSocket({ WebSocket: given }: SessionOptions): NonNullable<SessionOptions['WebSocket']> {
   const Socket = given ?? platform.WebSocket;
-  if (Socket === undefined) throw invalid('This platform has no WebSocket. Pass one, such as that of the package ws: new CollabSession({ WebSocket, … })');
+  if (Socket === undefined) throw invalid('This platform has no WebSocket. Pass one, such as that of ws: new CollabSession({ WebSocket })');
   return Socket;
 }
