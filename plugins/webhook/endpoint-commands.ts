@@ -73,9 +73,11 @@ async function add(host: PluginHost<unknown>, { options, environment }: Call): P
 
   const endpoint: Endpoint = { id: newEndpointId(), url, events, secret, previous: [], disabled: null, failing: null, createdAt: host.now() };
   await addEndpoint(kv, endpoint);
+  const refusal = await host.http.refusal(url);
+  const warning = refusal === null ? null : `Nothing is delivered to this URL yet: ${refusal}. Restart the server after such a change.`;
   return {
-    json: { ...endpointView(endpoint, host.now()), secret },
-    text: `Added webhook ${endpoint.id}.\n\n  secret  ${secret}\n\nThe receiver verifies deliveries with this secret. It is not shown again.`,
+    json: { ...endpointView(endpoint, host.now()), secret, warning },
+    text: `Added webhook ${endpoint.id}.\n\n  secret  ${secret}\n\nThe receiver verifies deliveries with this secret. It is not shown again.${warning === null ? '' : `\n\n${warning}`}`,
     next: [`collab webhook test ${endpoint.id} --env ${environment.slug}`],
   };
 }

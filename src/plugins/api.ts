@@ -194,13 +194,12 @@ export interface HttpResponse {
   readonly retryAfterMs: number | null;
 }
 
-/**
- * Requests to other servers. Private, local and special-purpose addresses are refused, unless the operator allows them for the
- * plugin (`allowPrivate`); the address that was checked is the one connected to. Redirects are not followed.
- */
+/** Requests to other servers; redirects are not followed. Private, local and special-purpose addresses are refused, unless the operator allows them for the plugin (`allowPrivate`); the address that was checked is the one connected to. */
 export interface Http {
   /** Rejects if there is no answer in time. Sends the request again if the server closes a kept connection before it answers. */
   request(url: string, request?: HttpRequest): Promise<HttpResponse>;
+  /** Why requests to a URL are refused, in words for the operator; null if they may be sent. Names are not looked up: `request` refuses one that resolves to a private address. */
+  refusal(url: string): Promise<string | null>;
 }
 
 /** Reads of the environment's data, in the shapes of the REST API. */

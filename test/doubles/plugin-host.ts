@@ -61,7 +61,7 @@ export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config 
     publicUrl,
     now: () => clock.now(),
     log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-    http: { request: http },
+    http: { request: http, refusal: () => Promise.resolve(null) },
     data,
     kv: () => kv,
     filter: (name, run) => void filters.push({ name, run }),

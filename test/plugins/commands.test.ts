@@ -79,6 +79,20 @@ t.test('a test that fails shows the reason, and exits with 1', async (t) => {
   t.match(await collabJson(t, ['email', 'test', 'ann@example.com', ...at], { code: 1 }), { ok: false, reason: /550 No such user/ });
 });
 
+t.test('`webhook add` says at once that nothing goes to a private address, and what allows it', async (t) => {
+  const dir = folder(t, []);
+  await newFolder(dir);
+  const at = ['--env', 'default', '--dir', dir];
+  const hint = /127\.0\.0\.1 is private or local \("allowPrivate": true in the entry of the plugin in config\.json allows it\)/;
+  const { id, warning } = await collabJson<{ id: string; warning: string }>(t, ['webhook', 'add', '--url', 'http://127.0.0.1:9/', ...at]);
+  t.match(warning, hint);
+  t.match(await collab(['webhook', 'add', '--url', 'http://127.0.0.1:9/', ...at]), { code: 0, stdout: hint });
+  t.match(await collab(['webhook', 'test', id, ...at]), { code: 1, stdout: hint });
+  t.match(await collabJson(t, ['webhook', 'add', '--url', 'https://example.com/', ...at]), { warning: null });
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: [{ use: 'webhook', allowPrivate: true }] }));
+  t.match(await collabJson(t, ['webhook', 'add', '--url', 'http://127.0.0.1:9/', ...at]), { warning: null });
+});
+
 t.test('a new plugin installs, has correct types, passes its test and loads, without a network', async (t) => {
   const dir = folder(t, [{ use: './greeter/index.js' }]);
   t.equal((await collab(['plugin', 'new', 'greeter'], { cwd: dir })).code, 0);

@@ -46,17 +46,31 @@ export interface PublicResponse {
  * on a new one.
  */
 export async function publicRequest(address: string, request: PublicRequest): Promise<PublicResponse> {
-  const { allowHttp = false, allowPrivate = false } = request;
-  const url = URL.canParse(address) ? new URL(address) : null;
-  const protocols = allowHttp ? 'http or https' : 'https';
-  if (url === null || !(url.protocol === 'https:' || (allowHttp && url.protocol === 'http:'))) throw new Error(`Not an ${protocols} URL of the public internet`);
-  if (!allowPrivate && !isPublicHost(url.hostname)) throw new Error(`Not an ${protocols} URL of the public internet: ${url.hostname} is private or local`);
+  const { allowPrivate = false } = request;
+  const url = requestable(address, request);
   try {
     return await exchange(url, request, agents[allowPrivate ? 'any' : 'public'][url.protocol === 'https:' ? 'https' : 'http']);
   } catch (error) {
     if (!(error instanceof ClosedWhileIdle)) throw error;
     return exchange(url, request, false);
   }
+}
+
+/** The URL of a request leads to a private or local address. */
+export class PrivateAddressError extends Error {}
+
+/**
+ * Parses the URL of a request. What a name resolves to is not looked up.
+ *
+ * @throws {PrivateAddressError} if its host is private or local
+ * @throws {Error} if it has another protocol, or is no URL
+ */
+export function requestable(address: string, { allowHttp = false, allowPrivate = false }: Pick<PublicRequest, 'allowHttp' | 'allowPrivate'>): URL {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  const protocols = allowHttp ? 'http or https' : 'https';
+  if (url === null || !(url.protocol === 'https:' || (allowHttp && url.protocol === 'http:'))) throw new Error(`Not an ${protocols} URL of the public internet`);
+  if (!allowPrivate && !isPublicHost(url.hostname)) throw new PrivateAddressError(`Not an ${protocols} URL of the public internet: ${url.hostname} is private or local`);
+  return url;
 }
 
 /** The server closed a kept connection before it answered. It has probably not seen the request. */
@@ -116,7 +130,7 @@ function publicLookup(hostname: string, options: LookupOptions, callback: Lookup
     const refused = error === null ? found.find(({ address }) => !isPublicAddress(address)) : undefined;
     const [first] = found ?? [];
     if (error !== null) callback(error, []);
-    else if (refused !== undefined || first === undefined) callback(new Error(`${hostname} resolves to a private or local address`), []);
+    else if (refused !== undefined || first === undefined) callback(new PrivateAddressError(`${hostname} resolves to a private or local address`), []);
     else if (options.all === true) callback(null, found);
     else callback(null, first.address, first.family);
   });

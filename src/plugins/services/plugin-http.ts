@@ -1,8 +1,10 @@
-import { publicRequest } from '../../lib/addresses/public-fetch.ts';
+import { PrivateAddressError, publicRequest, requestable } from '../../lib/addresses/public-fetch.ts';
 import type { Http, HttpRequest, HttpResponse } from '../api.ts';
 
 const DEFAULT_MS = 15_000;
 const DEFAULT_BYTES = 1024 * 1024;
+/** What the operator can do for a request that is refused for its address. */
+const TO_ALLOW = '"allowPrivate": true in the entry of the plugin in config.json allows it';
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -21,10 +23,22 @@ export function pluginHttp(allowPrivate: boolean, now: () => number): Http {
         const response = await publicRequest(url, { ...(method === undefined ? {} : { method }), ...(headers === undefined ? {} : { headers }), body, maxBytes, signal, allowHttp: true, allowPrivate });
         return { ...response, body: new Uint8Array(response.body), retryAfterMs: retryAfterOf(response.headers['retry-after'], now()) };
       } catch (error) {
-        throw signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error;
+        throw signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : withRemedy(error);
+      }
+    },
+    refusal: (url: string): Promise<string | null> => {
+      try {
+        requestable(url, { allowHttp: true, allowPrivate });
+        return Promise.resolve(null);
+      } catch (error) {
+        return Promise.resolve(withRemedy(error).message);
       }
     },
   };
+}
+
+function withRemedy(error: unknown): Error {
+  return error instanceof PrivateAddressError ? new Error(`${error.message} (${TO_ALLOW})`) : (error as Error);
 }
 
 /** The wait of a `Retry-After` header, in seconds or until a date, in milliseconds; null for none or an invalid one. */

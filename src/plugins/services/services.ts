@@ -18,7 +18,7 @@ export type ServiceMethod = string;
 const methods = {
   kv: ['get', 'put', 'delete', 'replace', 'list'],
   queue: ['add', 'get', 'remove', 'retry', 'list', 'count'],
-  http: ['request'],
+  http: ['request', 'refusal'],
   data: ['thread', 'comments', 'comment', 'user', 'isPresent', 'notification', 'wantsNotification', 'setPreference', 'events', 'passes'],
 } as const;
 
