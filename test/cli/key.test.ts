@@ -52,12 +52,14 @@ t.test('lists show no secret', async (t) => {
   }
 });
 
-t.test('a revoked key is listed as revoked; revoking it again has no effect', async (t) => {
+t.test('a revoked key is listed as revoked; revoking it again has no effect, and says so', async (t) => {
   const { id } = await create('--kind', 'secret');
   t.match(await collab(['key', 'revoke', String(id), '--dir', dir]), { code: 2, stderr: /Add --yes/ });
   t.equal(await stateOf(id), 'active');
   for (let i = 0; i < 2; i++) t.strictSame(await collabJson(t, ['key', 'revoke', String(id), '--yes', '--dir', dir]), { revoked: true, id });
   t.equal(await stateOf(id), 'revoked');
+  const again = await collab(['key', 'revoke', String(id), '--dir', dir]);
+  t.match(again, { code: 0, stdout: new RegExp(`^The key ${String(id)} was revoked already, at 20\\S+Z\\. Nothing was changed\\.\n$`), stderr: '' });
   t.match(await collab(['key', 'revoke', 'key_none', '--yes', '--dir', dir]), { code: 1, stderr: /→ `collab key list/ });
 });
 

@@ -6,7 +6,7 @@ import type { AuditDetails } from '../../model/environments/audit.ts';
 import { type Environment, parseEnvironment } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotateSchema, type ListedKey, type NewKey, type StoredKey } from '../../model/environments/key.ts';
-import type { Transaction } from '../../ports/store.ts';
+import type { Reader, Transaction } from '../../ports/store.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
@@ -51,6 +51,11 @@ export async function listKeys(ctx: Context, environment: Environment): Promise<
     const key = withoutHash(JSON.parse(entry.value) as StoredKey);
     return { ...key, lastUsedAt: used.get(key.id) ?? null };
   });
+}
+
+/** The key with an id, revoked and expired ones too. Throws `key_not_found`. */
+export async function findKey(ctx: Context, keyId: string): Promise<ApiKey> {
+  return withoutHash(await requireKey(ctx.store, keyId));
 }
 
 /** Revokes a key, effective with the next request in every worker. Idempotent. Throws `key_not_found`. */
@@ -249,10 +254,10 @@ async function requireEnvironmentOfKey(tx: Transaction, environmentId: string): 
   return parseEnvironment(stored);
 }
 
-async function requireKey(tx: Transaction, keyId: string): Promise<StoredKey> {
+async function requireKey(reader: Reader, keyId: string): Promise<StoredKey> {
   if (/^[\x21-\x7e]{1,128}$/.test(keyId)) {
-    for (const { key: environmentId } of await tx.range(ENVIRONMENTS)) {
-      const stored = await tx.get(keysOf(environmentId), keyId);
+    for (const { key: environmentId } of await reader.range(ENVIRONMENTS)) {
+      const stored = await reader.get(keysOf(environmentId), keyId);
       if (stored !== undefined) return JSON.parse(stored) as StoredKey;
     }
   }

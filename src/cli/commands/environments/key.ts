@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
 import { presentKey, presentNewKey } from '../../../domain/access/key-view.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../../domain/access/keys.ts';
+import { createKey, findKey, listKeys, revokeKey, rotateKey } from '../../../domain/access/keys.ts';
 import type { KeyCreate } from '../../../model/environments/key.ts';
 import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey, type SigningKeyCreate } from '../../../domain/access/signing-keys.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
@@ -130,14 +130,17 @@ async function list({ env }: { env: string }, command: Command): Promise<void> {
 
 async function revoke(id: string, options: { env?: string; yes?: true }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  await withStore(at, async (ctx) => {
+  const done = await withStore(at, async (ctx) => {
     const signing = await findSigningKey(ctx, id, options.env);
+    const revokedAt = signing === undefined ? (await findKey(ctx, id)).revokedAt : null;
+    if (revokedAt !== null) return `The key ${id} was revoked already, at ${revokedAt}. Nothing was changed.`;
     const effect = signing === undefined ? 'requests that use it are refused from now on' : 'user tokens signed with it are refused from now on';
     await confirmDestruction({ warning: `This revokes the key ${id}: ${effect}.`, answer: 'yes', yes: options.yes === true });
     if (signing === undefined) await revokeKey(ctx, id);
     else await removeSigningKey(ctx, signing.environment, id);
+    return `Revoked the key ${id}.`;
   });
-  printResult(at.json, { revoked: true, id }, () => `Revoked the key ${id}.`);
+  printResult(at.json, { revoked: true, id }, () => done);
 }
 
 async function rotate(id: string, { overlap, env }: { overlap: string; env?: string }, command: Command): Promise<void> {
