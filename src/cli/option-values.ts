@@ -1,18 +1,29 @@
 import { Option } from 'commander';
 import { parseTime } from '../domain/lists/list-query.ts';
-import { parseDuration } from '../lib/duration.ts';
+import { formatDuration, parseDuration } from '../lib/duration.ts';
 import { CollabError } from '../model/errors.ts';
 import { usageFailure } from './failure.ts';
+
+/** The bounds of a duration, in seconds. */
+export interface DurationBounds {
+  readonly min: number;
+  readonly max: number;
+  /** How to change the bounds, if that is possible. */
+  readonly remedy?: string;
+}
 
 /**
  * Parses a duration option into seconds.
  *
- * @throws {Failure} naming the option and the expected format
+ * @throws {Failure} naming the option, and the expected format or the bounds
  */
-export function durationOption(name: string, text: string): number {
+export function durationOption(name: string, text: string, bounds?: DurationBounds): number {
   const seconds = parseDuration(text);
   if (seconds === undefined) throw usageFailure(`--${name} must be a duration such as 45s, 30m, 1h or 90d, not "${text}".`);
-  return seconds;
+  if (bounds === undefined || (seconds >= bounds.min && seconds <= bounds.max)) return seconds;
+  const { min, max, remedy } = bounds;
+  const message = `--${name} must be from ${formatDuration(min)} to ${formatDuration(max)}, not "${text}".`;
+  throw remedy === undefined ? usageFailure(message) : usageFailure(message, remedy);
 }
 
 /**

@@ -59,7 +59,7 @@ t.test('an invalid setting is refused with 2, naming it and what it accepts', as
     [['--require-known-users', 'yes'], /--require-known-users must be true or false, not "yes"/],
     [['--allowed-origins', 'https://a.example.com/'], /--allowed-origins must contain origins such as https:\/\/a\.example\.com, not/],
     [['--allowed-origins', 'a.example.com'], /--allowed-origins must contain origins/],
-    [['--token-lifetime', '30s'], /jwtMaxLifetime must be/],
+    [['--token-lifetime', '30s'], /--token-lifetime must be from 1m to 365d, not "30s"/],
     [['--limits', 'bodyLength'], /--limits must contain pairs such as bodyLength=5000, not "bodyLength"/],
     [['--limits', 'body=1'], /--limits must be one of bodyLength, /],
     [['--quotas', 'uploadMb'], /--quotas must contain pairs such as userComments=5000 or userComments=off, not "uploadMb"/],

@@ -101,4 +101,5 @@ t.test('an option of another kind of key is refused, not ignored', async (t) => 
   await refuse(['--kind', 'signing', '--jwks', 'https://x'], /--alg is missing/);
   await refuse(['--kind', 'secret', '--rate-limit', '0'], /--rate-limit must be a whole number from 1 to 1000000, not "0"/);
   await refuse(['--kind', 'secret', '--expires', '1y'], /--expires must be a duration/);
+  await refuse(['--kind', 'secret', '--expires', '3651d'], /--expires must be from 1s to 3650d, not "3651d"/);
 });

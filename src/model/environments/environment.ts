@@ -46,6 +46,9 @@ export interface EnvironmentSettings {
   readonly quotas: Partial<Quotas>;
 }
 
+/** The bounds of `jwtMaxLifetime`, in seconds. */
+export const TOKEN_LIFETIME = { min: 60, max: 365 * 86_400 } as const;
+
 /** The settings of a new environment. */
 export const defaultSettings: EnvironmentSettings = {
   requireKnownUsers: true,
@@ -82,7 +85,7 @@ export const EnvironmentPatchSchema = Type.Object({
       ),
       maxP2pStateMb: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       crdt: Type.Optional(Type.Union([Type.Literal('opaque'), Type.Literal('yjs')])),
-      jwtMaxLifetime: Type.Optional(Type.Integer({ minimum: 60, maximum: 31_536_000 })),
+      jwtMaxLifetime: Type.Optional(Type.Integer({ minimum: TOKEN_LIFETIME.min, maximum: TOKEN_LIFETIME.max })),
       jwtIssuer: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 512 }), Type.Null()])),
       limits: Type.Optional(
         Type.Object({

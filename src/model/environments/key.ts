@@ -46,7 +46,8 @@ export interface NewKey {
 /** The maximum rate limit of a key, in requests per minute; beyond it there is only `unlimited`. */
 export const MAX_KEY_RATE_LIMIT = 1_000_000;
 
-const TEN_YEARS_SECONDS = 10 * 365 * 86_400;
+/** The longest lifetime of a key, and overlap of a rotation, in seconds: ten years. */
+export const MAX_KEY_SECONDS = 10 * 365 * 86_400;
 
 /** The body of a create-key request. */
 export const KeyCreateSchema = Type.Object({
@@ -59,7 +60,7 @@ export const KeyCreateSchema = Type.Object({
     Type.Union([Type.String({ minLength: 1, maxLength: 513 }), Type.Null()], { description: 'Of secret keys: the room, or `prefix*`, that the key is confined to; all rooms when absent or null.' }),
   ),
   expiresInSeconds: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()], { description: 'Lifetime in seconds, at most ten years; unlimited when absent or null.' }),
+    Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_SECONDS }), Type.Null()], { description: 'Lifetime in seconds, at most ten years; unlimited when absent or null.' }),
   ),
   rateLimit: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_RATE_LIMIT }), Type.Literal('unlimited'), Type.Null()], {
@@ -72,7 +73,7 @@ export type KeyCreate = Static<typeof KeyCreateSchema>;
 /** The body of a rotate-key request. */
 export const KeyRotateSchema = Type.Object({
   overlapSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: TEN_YEARS_SECONDS, default: 86_400, description: 'Seconds that the old key still works: one day by default, 0 to end it immediately.' }),
+    Type.Integer({ minimum: 0, maximum: MAX_KEY_SECONDS, default: 86_400, description: 'Seconds that the old key still works: one day by default, 0 to end it immediately.' }),
   ),
 });
 export type KeyRotate = Static<typeof KeyRotateSchema>;

@@ -1,4 +1,4 @@
-import type { CrdtKind, EnvironmentPatch, MediaKind } from '../../../model/environments/environment.ts';
+import { type CrdtKind, type EnvironmentPatch, type MediaKind, TOKEN_LIFETIME } from '../../../model/environments/environment.ts';
 import { defaultLimits, type Limits } from '../../../model/environments/limits.ts';
 import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../../model/environments/quotas.ts';
 import { usageFailure } from '../../failure.ts';
@@ -54,7 +54,7 @@ export function patchOf(options: UpdateOptions): EnvironmentPatch {
       ...(requireKnownUsers !== undefined && { requireKnownUsers }),
       ...(strict !== undefined && { strict }),
       ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
-      ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
+      ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime, TOKEN_LIFETIME) }),
       ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),
       ...(limits !== undefined && { limits: Object.fromEntries(listOption(limits).map(limitPair)) }),
       ...(quotas !== undefined && { quotas: Object.fromEntries(listOption(quotas).map(quotaPair)) }),

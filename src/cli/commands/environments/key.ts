@@ -7,7 +7,7 @@ import { createKey, findKey, listKeys, revokeKey, rotateKey } from '../../../dom
 import type { KeyCreate } from '../../../model/environments/key.ts';
 import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey, type SigningKeyCreate } from '../../../domain/access/signing-keys.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
-import { type KeyScope, MAX_KEY_RATE_LIMIT, type SigningKey } from '../../../model/environments/key.ts';
+import { type KeyScope, MAX_KEY_RATE_LIMIT, MAX_KEY_SECONDS, type SigningKey } from '../../../model/environments/key.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { choiceFlag, durationOption, integerOption } from '../../option-values.ts';
 import { usageFailure } from '../../failure.ts';
@@ -102,7 +102,7 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     ...(options.name !== undefined && { name: options.name }),
     ...(options.scope !== undefined && { scope: options.scope }),
     ...(options.rooms !== undefined && { rooms: options.rooms }),
-    ...(options.expires !== undefined && { expiresInSeconds: durationOption('expires', options.expires) }),
+    ...(options.expires !== undefined && { expiresInSeconds: durationOption('expires', options.expires, { min: 1, max: MAX_KEY_SECONDS }) }),
     ...(options.rateLimit !== undefined && { rateLimit: rateLimitOption(options.rateLimit) }),
   };
   const created = await withStore(at, async (ctx) => createKey(ctx, await findEnvironment(ctx, options.env), input));
@@ -145,7 +145,7 @@ async function revoke(id: string, options: { env?: string; yes?: true }, command
 
 async function rotate(id: string, { overlap, env }: { overlap: string; env?: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const seconds = durationOption('overlap', overlap);
+  const seconds = durationOption('overlap', overlap, { min: 1, max: MAX_KEY_SECONDS });
   await withStore(at, async (ctx) => {
     const signing = await findSigningKey(ctx, id, env);
     if (signing !== undefined) return rotateSigning(at, ctx, signing);

@@ -43,15 +43,21 @@ export function register(program: Command): void {
 async function create(options: CreateOptions, command: Command): Promise<void> {
   const at = invocationOf(command);
   const { env, user, ttl, name, avatarUrl, role, rooms } = options;
-  const request: TokenRequest = {
+  // Before the folder is opened, as all faults of the call alone.
+  durationOption('ttl', ttl);
+  const request: Omit<TokenRequest, 'ttlSeconds'> = {
     userId: user,
-    ttlSeconds: durationOption('ttl', ttl),
     ...(name !== undefined && { name }),
     ...(avatarUrl !== undefined && { avatarUrl }),
     ...(role !== undefined && { role }),
     ...(rooms !== undefined && { rooms: listOption(rooms) }),
   };
-  const token = await withStore(at, async (ctx) => signUserToken(ctx, await findEnvironment(ctx, env), request));
+  const token = await withStore(at, async (ctx) => {
+    const environment = await findEnvironment(ctx, env);
+    const remedy = `\`collab env update ${environment.slug} --token-lifetime <duration>\` changes the longest lifetime.`;
+    const ttlSeconds = durationOption('ttl', ttl, { min: 1, max: environment.settings.jwtMaxLifetime, remedy });
+    return signUserToken(ctx, environment, { ...request, ttlSeconds });
+  });
   printResult(at.json, token, () =>
     `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
   );
