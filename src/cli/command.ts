@@ -37,3 +37,16 @@ export function usesFolder(command: Command): boolean {
 export function addGroup(parent: Command, name: string, summary: string): Command {
   return parent.command(name).summary(summary).description(summary);
 }
+
+/** The words of the command that a command line names, without options; empty if it names none. A group counts as one. */
+export function namedCommand(program: Command, argv: readonly string[]): string[] {
+  const words: string[] = [];
+  let command = program;
+  for (const [index, word] of argv.entries()) {
+    const inner = argv[index - 1] === '--dir' ? undefined : command.commands.find((candidate) => candidate.name() === word);
+    if (inner === undefined) continue;
+    words.push(word);
+    command = inner;
+  }
+  return words;
+}

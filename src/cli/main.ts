@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../model/version.ts';
-import { usesFolder } from './command.ts';
+import { namedCommand, usesFolder } from './command.ts';
 import { invocationOf } from './shared/invocation.ts';
 import { pathArgument } from './option-values.ts';
 import { asFailure, Failure } from './failure.ts';
@@ -56,32 +56,41 @@ const CLOSED_OUTPUT = 141;
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const output = watchOutput(argv);
+  let program: Command | undefined;
   // What the store throws when it can neither be read nor written any more (decision 18).
   process.once('uncaughtException', (error) => process.exit(report(argv, error)));
   try {
-    const program = await createProgram(argv);
+    program = await createProgram(argv);
     await program.parseAsync([...argv], { from: 'user' });
     // A server keeps running without its output, and has set its exit code. Other commands have failed if their output failed.
     return Number(process.exitCode ?? (await output.exitCode()));
   } catch (error) {
     if (error instanceof InterruptedError) return error.exitCode;
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : reportUsage(argv, error);
-    return isClosedPipe(error) ? CLOSED_OUTPUT : report(argv, error);
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : reportUsage(argv, error, program);
+    return isClosedPipe(error) ? CLOSED_OUTPUT : report(argv, error, program);
   }
 }
 
 /** Prints why a command failed. Returns its exit code. */
-function report(argv: readonly string[], error: unknown): number {
-  const failure = asFailure(error);
+function report(argv: readonly string[], error: unknown, program?: Command): number {
+  const failure = withUsage(asFailure(error), argv, program);
   printNote(asksJson(argv) ? failureJson(failure) : renderFailure(failure));
   return failure.exitCode;
 }
 
-/** Reports a command line that commander has refused. It has printed the reason itself, but not as JSON. Returns the exit code. */
-function reportUsage(argv: readonly string[], { code, message }: CommanderError): number {
-  if (!asksJson(argv)) return 2;
-  const reason = code === 'commander.help' ? 'A command is missing.' : message.replace(/^error: /, '');
-  return report(argv, new Failure(reason, ['Run it with --help to see its usage.'], 2));
+/** Adds to a wrong call without remedies where its usage is shown. */
+function withUsage(failure: Failure, argv: readonly string[], program: Command | undefined): Failure {
+  const { message, remedies, exitCode, code } = failure;
+  if (program === undefined || exitCode !== 2 || code === 'start_failed' || remedies.length > 0) return failure;
+  const words = namedCommand(program, argv);
+  const remedy = words.length === 0 ? '`collab --help` lists the commands.' : `\`collab ${words.join(' ')} --help\` shows its usage.`;
+  return new Failure(message, [remedy], exitCode, code);
+}
+
+/** Reports a command line that commander has refused. Without a command it has printed the help, but not as JSON. Returns the exit code. */
+function reportUsage(argv: readonly string[], { code, message }: CommanderError, program: Command | undefined): number {
+  if (code !== 'commander.help') return report(argv, new Failure(message.replace(/^error: /, ''), [], 2), program);
+  return asksJson(argv) ? report(argv, new Failure('A command is missing.', [], 2), program) : 2;
 }
 
 /** Whether the command line has --json. */
@@ -100,8 +109,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .option('--dir <folder>', 'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).', pathOption)
     .option('--json', 'Print one JSON document.')
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
-    .showHelpAfterError('(run it with --help to see its usage)')
-    .configureOutput(asksJson(argv) ? { writeErr: () => {} } : {})
+    .configureOutput({ outputError: () => {}, ...(asksJson(argv) && { writeErr: () => {} }) })
     .exitOverride()
     .hook('preAction', prepare)
     .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.');

@@ -7,6 +7,7 @@ import { createProgram } from '../../src/cli/main.ts';
 import { examplesOf } from '../../src/cli/command.ts';
 import type { Command } from 'commander';
 import { collab, collabCommand } from '../helpers/cli.ts';
+import { collab as collabHere } from '../helpers/command.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** All commands except groups, by their words: `env create`. */
@@ -133,6 +134,26 @@ t.test('wrong usage exits with 2 and the reason on standard error', async (t) =>
       t.match(ended, { code: 2, stdout: '', stderr }, `collab ${args.join(' ')}`);
     }),
   );
+});
+
+t.test('wrong usage says where the usage is shown, unless the help does', async (t) => {
+  const cases: [args: string[], remedy: string][] = [
+    [['statsu'], '`collab --help` lists the commands.'],
+    [['env', 'creat', 'x'], '`collab env --help` shows its usage.'],
+    [['--dir', 'env', 'key', 'list', '--envi', 'x'], '`collab key list --help` shows its usage.'],
+    [['key', 'create', '--env', 'default'], '`collab key create --help` shows its usage.'],
+    [['key', 'create', '--env', 'default', '--kind', 'golden'], '`collab key create --help` shows its usage.'],
+    [['webhook', 'add', '--env', 'default'], '`collab webhook add --help` shows its usage.'],
+  ];
+  for (const [args, remedy] of cases) {
+    const { code, stderr } = await collabHere(args);
+    t.equal(code, 2);
+    t.equal(stderr.split('\n').at(-2), `  → ${remedy}`, `collab ${args.join(' ')}`);
+    t.notMatch(stderr, /error:|Usage:/);
+    const { error } = JSON.parse((await collabHere([...args, '--json'])).stderr) as { error: { remedies: string[] } };
+    t.strictSame(error.remedies, [remedy]);
+  }
+  t.match(await collabHere(['env']), { code: 2, stderr: /^Usage: collab env/ });
 });
 
 t.test('a command without a folder reports that and how to create one', async (t) => {
