@@ -113,7 +113,9 @@ async function supervise({ config, spawn, openLog, lockHolders }: PrimaryOptions
   process.once('exit', () => lock.release());
 
   const ready = supervisor.start().then(
-    ({ core, coreReason, oldCore }): Ready => {
+    ({ core, coreReason, oldCore }): Ready | null => {
+      // The workers may become ready before they are told to drain.
+      if (stopping) return null;
       const facts = { url: urlOf(config.host, port), port, webWorkers, core };
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
       if (coreReason !== '') log[config.core === 'auto' ? 'warn' : 'info'](coreLine(coreReason));

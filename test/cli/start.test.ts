@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -161,6 +162,19 @@ t.test('a second start on the same folder is refused, naming the running process
 t.test('a port in use is refused; the keys of a new folder are shown nevertheless', async (t) => {
   const port = await takenPort(t);
   t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^secret key +sk_default_[^]*Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+});
+
+t.test('a first start that is interrupted shows the keys', async (t) => {
+  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1'], { env: { COLLAB_LOG_LEVEL: 'debug' } });
+  const closed = once(server.process, 'close');
+  await server.line((line) => line.includes('"worker started"'));
+  server.process.kill('SIGINT');
+  const lines: string[] = [];
+  await t.rejects(server.line((line) => lines.push(line) === 0), 'it ends');
+  t.strictSame(await closed, [0, null]);
+  // On a busy machine it may be ready before the signal.
+  const isReady = lines.some((line) => line.startsWith('Collab is ready'));
+  t.match(isReady ? lines.join('\n') : server.errors(), /^secret key +sk_default_/m);
 });
 
 t.test('a change by a command applies to the running server from the next request on', async (t) => {

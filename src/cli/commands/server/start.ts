@@ -55,12 +55,14 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const config = await checkedPlugins(given);
   const { startPrimary } = await import('../../../app.ts');
   const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
+  // The keys are shown only once, and the folder stays even if the start fails or is interrupted.
+  const showKeys = (): void => void (setup !== null && process.stderr.write(`${keysText(setup)}\n`));
   const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {
-    // The keys are shown only once, and the folder stays even though the start has failed.
-    if (setup !== null) process.stderr.write(`${keysText(setup)}\n`);
+    showKeys();
     throw error;
   });
-  if (ready !== null) {
+  if (ready === null) showKeys();
+  else {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
     writeServerFile(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, core: ready.core, startedAt: new Date().toISOString() });
     printResult(json, jsonOf(started), () => welcome(started));
