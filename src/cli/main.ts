@@ -129,6 +129,10 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     const register = await modules[name]?.();
     register?.(program);
   }
+  if (first === 'completion') {
+    const [{ knownPlugins }, { registerAllPluginCommands }] = await Promise.all([import('./named-plugin.ts'), import('./plugin-commands.ts')]);
+    await registerAllPluginCommands(program, knownPlugins(argv));
+  }
   return program;
 }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../config/load.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { checkPlugin } from '../plugins/loading/check-plugin.ts';
-import { isShipped, locatePlugin } from '../plugins/loading/locate.ts';
+import { isShipped, locatePlugin, shippedNames } from '../plugins/loading/locate.ts';
 import { PLUGIN_NAME } from '../plugins/loading/plugin-name.ts';
 import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder } from './shared/invocation.ts';
@@ -22,6 +22,12 @@ export async function namedPlugin(name: string, argv: readonly string[]): Promis
   const others = own.filter((_, index) => !contain[index]);
   const named = await Promise.all(others.map((entry) => isNamed(entry, name)));
   return others.find((_, index) => named[index]);
+}
+
+/** The entries of all plugins that `namedPlugin` finds: those of the configuration, and the other shipped ones. */
+export function knownPlugins(argv: readonly string[]): readonly PluginEntry[] {
+  const configured = configuredPlugins(givenFolder(argv));
+  return [...configured, ...shippedNames().filter((name) => !configured.some(({ use }) => use === name)).map((use) => ({ use }))];
 }
 
 function configuredPlugins(dir: string | undefined): readonly PluginEntry[] {

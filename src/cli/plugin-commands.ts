@@ -30,9 +30,25 @@ const STDERR = 2;
 /** Adds the commands of a plugin as `<plugin> <command>`. Throws `Failure` if it cannot be loaded. */
 export async function registerPluginCommands(program: Command, entry: PluginEntry): Promise<void> {
   const loaded = await loadForHelp(entry);
+  addCommands(program, entry, loaded, await setUp(loaded.plugin, setupServices));
+}
+
+/** As `registerPluginCommands`, for each plugin that has commands. Those that cannot be loaded are left out. */
+export async function registerAllPluginCommands(program: Command, entries: readonly PluginEntry[]): Promise<void> {
+  for (const entry of entries) {
+    try {
+      const loaded = await loadForHelp(entry);
+      const hooks = await setUp(loaded.plugin, setupServices);
+      if (hooks.commands.length > 0) addCommands(program, entry, loaded, hooks);
+    } catch {
+      // A call of its commands says what is wrong with it.
+    }
+  }
+}
+
+function addCommands(program: Command, entry: PluginEntry, loaded: LoadedPlugin, hooks: Hooks): void {
   const { name } = loaded.plugin;
   const group = addGroup(program, name, `Commands of the plugin ${name}.`);
-  const hooks = await setUp(loaded.plugin, setupServices);
   for (const [index, { options }] of hooks.commands.entries()) {
     const command = addCommand(group, options.name, { summary: options.summary, examples: options.examples });
     command.requiredOption('--env <slug>', 'Environment.').option('--yes', 'Do not ask.');

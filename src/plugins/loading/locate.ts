@@ -42,8 +42,8 @@ export function locatePlugin({ use, folder = process.cwd() }: PluginEntry): stri
 }
 
 /** The names of the shipped plugins. */
-function shippedNames(): readonly string[] {
-  return readdirSync(shippedFolder()).map((file) => parse(file).name).filter(isShipped);
+export function shippedNames(): readonly string[] {
+  return [...new Set(readdirSync(shippedFolder()).map((file) => parse(file).name))].filter(isShipped);
 }
 
 /** Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json. */
