@@ -4,23 +4,33 @@ import { ExitCode, StartError } from './exit.ts';
 
 const RETRY_MS = 25;
 
+/** The names of the options that set a host and a port. */
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: string;
+}
+
+/** The options of the listener of /metrics. */
+export const metricsOptions: ListenOptions = { host: 'metrics.host', port: 'metrics.port' };
+
 /**
  * Checks that a server can listen on a host and port, by binding exclusively and closing again. Workers share their port,
  * so without this check the kernel would let a second server share it too, unnoticed.
  *
  * @param port 0 lets the system choose one
  * @param timeoutMs how long to wait for a port in use to become free
+ * @param names the options that the error names; those of the API if absent
  * @returns the port
  * @throws {StartError} with the reason, if it cannot listen
  */
-export async function findFreePort(host: string, port: number, timeoutMs: number): Promise<number> {
+export async function findFreePort(host: string, port: number, timeoutMs: number, names?: ListenOptions): Promise<number> {
   const giveUpAt = performance.now() + timeoutMs;
   for (;;) {
     try {
       return await bindOnce(host, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || performance.now() >= giveUpAt) throw explainListen(code ?? String(error), host, port);
+      if (code !== 'EADDRINUSE' || performance.now() >= giveUpAt) throw explainListen(code ?? String(error), host, port, names);
       await delay(RETRY_MS);
     }
   }
@@ -37,8 +47,8 @@ function bindOnce(host: string, port: number): Promise<number> {
   });
 }
 
-/** The error for a failed listen, for the operator. `names`: the names of the options that set the host and port. */
-export function explainListen(code: string, host: string, port: number, names = { host: 'host', port: '--port' }): StartError {
+/** The error for a failed listen, for the operator. */
+export function explainListen(code: string, host: string, port: number, names: ListenOptions = { host: 'host', port: '--port' }): StartError {
   switch (code) {
     case 'EADDRINUSE':
       return new StartError(`Port ${port} on ${host} is in use by another program. Stop that program, or choose another port with ${names.port}.`);

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../config/schema.ts';
-import { explainListen } from './free-port.ts';
+import { explainListen, metricsOptions } from './free-port.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { METRICS_TYPE, MetricsTotals } from '../observability/metrics-totals.ts';
 import { meterProcess } from '../observability/process-metrics.ts';
@@ -32,7 +32,7 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
   };
   const server = createServer((request, response) => respond(render, token, request, response));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, { host: 'metrics.host', port: 'metrics.port' })));
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, metricsOptions)));
     server.listen({ host, port, exclusive: true }, resolve);
   });
   return {

@@ -159,9 +159,13 @@ t.test('a second start on the same folder is refused, naming the running process
   t.match(stderr, new RegExp(`in use by process ${ready.pid}`));
 });
 
-t.test('a port in use is refused; the keys of a new folder are shown nevertheless', async (t) => {
+t.test('a port in use is refused, and nothing is created', async (t) => {
   const port = await takenPort(t);
-  t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^secret key +sk_default_[^]*Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+  const dir = join(tempFolder(t), 'new');
+  t.match(await collab(['start', '--dir', dir, '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+  const env = { COLLAB_METRICS_PORT: String(port) };
+  t.match(await collab(['start', '--dir', dir, '--port', '0'], { env }), { code: 1, stdout: '', stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use by another program\\. .*with metrics\\.port`) });
+  t.notOk(existsSync(dir));
 });
 
 t.test('a first start that is interrupted shows the keys', async (t) => {

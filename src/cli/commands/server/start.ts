@@ -3,6 +3,7 @@ import { firstLine } from '../../../lib/thrown.ts';
 import type { startPrimary as StartPrimary } from '../../../app.ts';
 import type { Primary, Ready } from '../../../cluster/primary.ts';
 import { coreLine } from '../../../cluster/core-line.ts';
+import { findFreePort, metricsOptions } from '../../../cluster/free-port.ts';
 import type { Config } from '../../../config/schema.ts';
 import { OTHER_CORE, requireNativeCore } from '../../../net/uws/native-core.ts';
 import { addCommand } from '../../command.ts';
@@ -103,8 +104,11 @@ async function checkedPlugins(config: Config): Promise<Config> {
   }
 }
 
-/** Creates the folder. Imported only here, because otherwise this process never opens a store and need not load its modules. */
+/** Creates the folder, unless the server could not listen: it would be left without a server. Imported only here, because otherwise this process never opens a store and need not load its modules. */
 async function createFirstFolder(dir: string, config: Config): Promise<Setup | null> {
+  const { host, port, metrics } = config;
+  await findFreePort(host, port, 0);
+  if (metrics.port !== 0) await findFreePort(metrics.host, metrics.port, 0, metricsOptions);
   const { setUp } = await import('../../setup/setup.ts');
   return setUp(dir, config);
 }
