@@ -7,8 +7,10 @@ import { join, relative } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { buildSdk } from './tools/build-sdk.mjs';
+import { commitOf } from './tools/commit-of.mjs';
 
-const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
+const { dependencies, version } = JSON.parse(await readFile('package.json', 'utf8'));
+const commit = commitOf('.', version);
 const outdir = 'dist';
 const typesDir = 'dist/plugin/types';
 
@@ -37,6 +39,7 @@ const server = build({
   splitting: true,
   format: 'esm',
   external: [...node.external, 'pino'],
+  define: commit === null ? {} : { COLLAB_COMMIT: JSON.stringify(commit) },
 });
 
 // What plugins import as `collab/plugin`, and the plugins that ship. Those find packages beside the program, but typebox is bundled: it is hundreds of modules.

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { version } from '../model/version.ts';
+import { buildVersion } from './build-version.ts';
 import { namedCommand, usesFolder } from './command.ts';
 import { invocationOf } from './shared/invocation.ts';
 import { pathArgument } from './option-values.ts';
@@ -103,7 +103,7 @@ function asksJson(argv: readonly string[]): boolean {
 export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('collab')
     .description('Self-hosted comments: threads pinned to a page, live in every browser.')
-    .version(version, '-v, --version', 'Print the version.')
+    .version(buildVersion, '-v, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
     .helpCommand('help [command]', 'Show help for a command.')
     .option('--dir <folder>', 'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).', pathOption)

@@ -13,9 +13,11 @@ interface ErrorDocument {
   readonly error: { readonly code: string; readonly message: string; readonly remedies: readonly string[] };
 }
 
-t.test('collab version prints the version, and as JSON that of Node too', async (t) => {
-  t.match(await collab(['version']), { code: 0, stdout: new RegExp(`^collab ${version.replaceAll('.', '\\.')}, Node ${process.versions.node}`) });
-  t.strictSame(await collabJson(t, ['version']), { version, node: process.versions.node, platform: process.platform, arch: process.arch });
+t.test('collab version prints the version, between releases with the commit, and as JSON that of Node too', async (t) => {
+  const own = (await collab(['--version'])).stdout.trimEnd();
+  t.match(own, new RegExp(`^${version.replaceAll('.', '\\.')}(?:-dev\\+[0-9a-f]{7,})?$`));
+  t.match(await collab(['version']), { code: 0, stdout: `collab ${own}, Node ${process.versions.node}` });
+  t.strictSame(await collabJson(t, ['version']), { version: own, node: process.versions.node, platform: process.platform, arch: process.arch });
 });
 
 t.test('COLLAB_DIR names the folder of every command, --dir overrides it, and an empty one counts as none', async (t) => {

@@ -109,7 +109,7 @@ t.test('help shows the examples and the global options', async (t) => {
 });
 
 t.test('the version goes to standard output', async (t) => {
-  t.match(await collab(['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
+  t.match(await collab(['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+(?:-dev\+[0-9a-f]{7,})?\n$/, stderr: '' });
 });
 
 t.test('wrong usage exits with 2 and the reason on standard error', async (t) => {

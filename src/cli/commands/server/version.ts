@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { version } from '../../../model/version.ts';
+import { buildVersion } from '../../build-version.ts';
 import { addCommand } from '../../command.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { printResult } from '../../terminal/output.ts';
@@ -12,6 +12,6 @@ export function register(program: Command): void {
     examples: ['collab version', 'collab version --json'],
   }).action((_options: object, command: Command) => {
     const { versions, platform, arch } = process;
-    printResult(invocationOf(command).json, { version, node: versions.node, platform, arch }, () => `collab ${version}, Node ${versions.node}, ${platform} ${arch}`);
+    printResult(invocationOf(command).json, { version: buildVersion, node: versions.node, platform, arch }, () => `collab ${buildVersion}, Node ${versions.node}, ${platform} ${arch}`);
   });
 }
