@@ -22,6 +22,7 @@ const DAY_MS = 24 * 3_600_000;
 interface Jobs extends World {
   readonly folder: string;
   readonly thread: PluginThread;
+  readonly runner: QueueRunner;
   readonly queue: Queue;
   readonly at: PluginEnvironment;
   readonly metrics: Metrics;
@@ -60,6 +61,7 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; re
     ...world,
     folder,
     thread,
+    runner,
     queue,
     at,
     metrics,
@@ -178,6 +180,18 @@ t.test('a job that another process was running when it was killed runs at once, 
   writeFileSync(join(folder, 'go on'), '');
   await until(async () => (await queue.get(at, 'running')) === undefined);
   t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
+});
+
+t.test('no job begins at once before the leases of earlier processes are freed', async (t) => {
+  const { runner, at } = await startJobs(t);
+  t.equal(runner.reserve(at, ''), null, 'before the first round');
+  runner.poll();
+  t.equal(runner.reserve(at, ''), null, 'during it');
+  await until(() => {
+    const place = runner.reserve(at, '');
+    place?.release();
+    return place !== null;
+  });
 });
 
 t.test('a job waits no longer when the clock is set back, and one that runs is not run again', async (t) => {

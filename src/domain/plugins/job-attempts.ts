@@ -78,20 +78,19 @@ export async function makeDueEarlier(ctx: Context, group: JobGroup, ms: number, 
 }
 
 /**
- * Makes the leased jobs of a group due now, when no process that leased one is running any more. A job for whose id `isRunning`
- * returns true is left as it is. Reads only jobs that are due within `leaseMs` milliseconds, the longest lease. Those that were
- * leased by version 0.1 wait for the end of their lease.
+ * Makes the leased jobs of a group due now, when no process that leased one is running any more. Reads only jobs that are due
+ * within `leaseMs` milliseconds, the longest lease. Those that were leased by version 0.1 wait for the end of their lease.
  */
-export async function freeLeases(ctx: Context, group: JobGroup, leaseMs: number, isRunning: (id: string) => boolean): Promise<void> {
+export async function freeLeases(ctx: Context, group: JobGroup, leaseMs: number): Promise<void> {
   const prefix = groupPrefix(group.group);
   const [now, last] = [timestamp(ctx.clock.now()), timestamp(ctx.clock.now() + leaseMs)];
   for (let after = `${prefix}${now}`; ; ) {
     const entries = await ctx.store.range(jobsPartition(group), { prefix, after, limit: SLICE });
-    const found = entries.map(({ key }) => parseOrderKey(key)).filter(({ id, dueAt }) => dueAt <= last && !isRunning(id));
+    const found = entries.map(({ key }) => parseOrderKey(key)).filter(({ dueAt }) => dueAt <= last);
     await ctx.store.transact(async (tx) => {
-      for (const { id } of found) {
+      for (const { id, dueAt } of found) {
         const job = await readJob(tx, group, id);
-        if (job?.leased === true) writeJob(tx, group, job, { ...job, dueAt: now });
+        if (job?.leased === true && job.dueAt === dueAt) writeJob(tx, group, job, { ...job, dueAt: now });
       }
     });
     const next = entries.at(-1)?.key;
