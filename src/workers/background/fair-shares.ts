@@ -10,6 +10,10 @@ const SMOOTHING = 0.3;
 /** What the last attempts of a group say: it answers; nothing yet; it fails. */
 export type Standing = 'proven' | 'untried' | 'failing';
 
+const PROVEN_FIRST: readonly Standing[] = ['proven', 'untried', 'failing'];
+const OTHERS_FIRST: readonly Standing[] = ['untried', 'failing', 'proven'];
+const OTHERS_FIRST_EVERY = 8;
+
 interface Group {
   standing: Standing;
   /** How long attempts that succeeded took, smoothed, in milliseconds. */
@@ -34,6 +38,9 @@ export class FairShares {
   #activeBy: Record<Standing, number> = { proven: 0, untried: 0, failing: 0 };
   /** Sum of the weights of the active groups that answer. */
   #weights = 0;
+  #rounds = 0;
+  /** The key of the group that had the last turn; '' before the first. */
+  readonly #turns: Record<Standing, string> = { proven: '', untried: '', failing: '' };
   /** How many groups have waiting jobs, due or not. */
   #waiting = 0;
 
@@ -56,12 +63,34 @@ export class FairShares {
     return this.#places - this.running;
   }
 
+  /**
+   * Groups in the order in which they are looked at: those that answer first, but last in every eighth round, so that the others never
+   * wait without end; of each standing, from the one after the last that had its turn.
+   *
+   * @param groups sorted by their keys, so that the turn goes on where it was when others have come or gone
+   */
+  inTurn<T>(groups: readonly T[], keyOf: (group: T) => string): T[] {
+    const by: Record<Standing, T[]> = { proven: [], untried: [], failing: [] };
+    for (const group of groups) by[this.standingOf(keyOf(group))].push(group);
+    const order = this.#rounds % OTHERS_FIRST_EVERY === 0 ? OTHERS_FIRST : PROVEN_FIRST;
+    return order.flatMap((standing) => {
+      const next = Math.max(0, by[standing].findIndex((group) => keyOf(group) > this.#turns[standing]));
+      return [...by[standing].slice(next), ...by[standing].slice(0, next)];
+    });
+  }
+
+  /** Notes that a group had its turn among those of its standing. */
+  tookTurn(key: string): void {
+    this.#turns[this.standingOf(key)] = key;
+  }
+
   standingOf(key: string): Standing {
     return this.#groups.get(key)?.standing ?? 'untried';
   }
 
   /** Begins a round over the groups with waiting jobs, of which there are so many. */
   beginRound(waiting: number): void {
+    this.#rounds++;
     this.#waiting = waiting;
   }
 

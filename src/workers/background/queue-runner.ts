@@ -11,7 +11,7 @@ import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
 import { type JobStarter, publicJob, type Reservation } from '../../plugins/services/local-services.ts';
 import { PluginThreadEndedError, type PluginThread } from '../../plugins/thread/plugin-thread.ts';
-import { FairShares, type Standing } from './fair-shares.ts';
+import { FairShares } from './fair-shares.ts';
 import { settingsIn } from '../../plugins/loading/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
@@ -56,8 +56,6 @@ export class QueueRunner implements JobStarter {
   readonly #tasks = new Set<Promise<void>>();
   /** The running jobs, as `<environmentId> <id>`. */
   readonly #runningJobs = new Set<string>();
-  /** The key of the group that was served last, by its standing. */
-  readonly #served = new Map<Standing, string>();
   /**
    * The `dueAt` of the last job of each group, by `<environmentId> <group>`, that was begun since `pollAll`. The next ones are
    * read from there on: from the start, each read would pass over the keys of all jobs that were begun before and are still in
@@ -98,7 +96,8 @@ export class QueueRunner implements JobStarter {
     const { name, settings } = this.#deps.info;
     const { enabled, config } = settingsIn(settings, slug);
     const key = `${id} ${group}`;
-    if (this.#stopped || this.#mayHaveDue || !enabled || this.#shares.placesFor(key) === 0) return null;
+    // A job that began before the leases are freed would be freed with them.
+    if (this.#stopped || !this.#leasesFreed || this.#mayHaveDue || !enabled || this.#shares.placesFor(key) === 0) return null;
     this.#shares.begin(key);
     return {
       leaseMs: this.#leaseMs,
@@ -144,7 +143,7 @@ export class QueueRunner implements JobStarter {
     }
   }
 
-  /** One round over the groups, from the one after the last that was served. */
+  /** One round over the groups, in the order of `FairShares.inTurn`. The first one frees the leases of earlier processes. */
   async #startDue(): Promise<void> {
     const { ctx, info } = this.#deps;
     this.#mayHaveDue = false;
@@ -152,27 +151,16 @@ export class QueueRunner implements JobStarter {
     await this.#followClock(groups);
     if (!this.#leasesFreed) {
       // The lock of the data folder, or the primary, shows that every earlier process which ran jobs has ended.
-      for (const group of groups) await freeLeases(ctx, group, this.#leaseMs, (id) => this.#isRunning(group, id));
+      for (const group of groups) await freeLeases(ctx, group, this.#leaseMs);
       this.#leasesFreed = true;
     }
     this.#shares.beginRound(groups.length);
     const due = new Set<string>();
-    for (const group of this.#inTurn(groups)) {
+    for (const group of this.#shares.inTurn(groups, keyOf)) {
       if (this.#stopped) return;
       await this.#startGroup(group, due);
     }
     this.#shares.endRound(due);
-  }
-
-  /** Groups that answer first. Of each standing, from the one after the last that was served. */
-  #inTurn(groups: readonly JobGroup[]): JobGroup[] {
-    const by: Record<Standing, JobGroup[]> = { proven: [], untried: [], failing: [] };
-    for (const group of groups) by[this.#shares.standingOf(keyOf(group))].push(group);
-    return standings.flatMap((standing) => {
-      const last = this.#served.get(standing);
-      const next = by[standing].findIndex((group) => keyOf(group) === last) + 1;
-      return [...by[standing].slice(next), ...by[standing].slice(0, next)];
-    });
   }
 
   /** Makes jobs due earlier if the wall clock was set back: otherwise they would wait as much longer. */
@@ -220,7 +208,7 @@ export class QueueRunner implements JobStarter {
     if (!enabled) return;
     const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#leaseMs);
     if (leased.length === places) this.#isBehind = true;
-    this.#served.set(this.#shares.standingOf(key), key);
+    this.#shares.tookTurn(key);
     const last = due.at(-1);
     if (last !== undefined) this.#begunUpTo.set(key, last.dueAt);
     for (const job of leased) {
@@ -294,8 +282,6 @@ export class QueueRunner implements JobStarter {
     return { error: error.message, waitMs: next * (1 - JITTER + Math.random() * 2 * JITTER) };
   }
 }
-
-const standings: readonly Standing[] = ['proven', 'untried', 'failing'];
 
 const keyOf = ({ environmentId, group }: JobGroup): string => `${environmentId} ${group}`;
 
