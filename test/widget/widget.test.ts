@@ -4,7 +4,7 @@ import { personOf } from '../../src/widget/core/people.ts';
 import { fileSize } from '../../src/widget/media/format.ts';
 import { linkTo, readLink } from '../../src/widget/core/link.ts';
 import { clusterPins } from '../../src/widget/pins/cluster.ts';
-import { pageAt, pageOf } from '../../src/widget/pins/page.ts';
+import { linkOnPage, pageAt, pageOf } from '../../src/widget/pins/page.ts';
 import { placePopover } from '../../src/widget/pins/place-popover.ts';
 import { de } from '../../src/widget/strings/de.ts';
 import { en } from '../../src/widget/strings/en.ts';
@@ -68,7 +68,8 @@ t.test('sizes have their units', (t) => {
 t.test('the page of a position is a path of this site, whatever was written there', (t) => {
   const read = (page: unknown): string | null => pageOf({ x: 0, y: 0, fingerprint: JSON.stringify({ page }) });
   t.same(['/docs/intro', '/app#/settings'].map(read), ['/docs/intro', '/app#/settings']);
-  t.same(['//evil.example/', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)', 7, null].map(read), [null, null, null, null, null, null]);
+  t.same(['//evil.example/', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)', '/\t/evil.example', '/\t/[', '/\n\\evil.example', '/a\rb', 7, null].map(read), Array(10).fill(null));
+  t.same([linkOnPage('/docs', 'https://a.example/x?y=1', { threadId: 'th_1', commentId: null }), linkOnPage('/docs', 'about:srcdoc', { threadId: 'th_1', commentId: null })], ['https://a.example/docs#collab=th_1', '/docs']);
   t.same([pageAt({ pathname: '/app', hash: '#/settings?token=1' }), pageAt({ pathname: '/docs', hash: '#part' })], ['/app#/settings', '/docs'], 'neither query nor place');
   t.same([pageOf(null), pageOf({ x: 0, y: 0 }), pageOf({ x: 0, y: 0, fingerprint: 'no JSON' })], [null, null, null]);
   t.end();

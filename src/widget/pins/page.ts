@@ -14,8 +14,8 @@ export function pageAt({ pathname, hash }: { readonly pathname: string; readonly
 export function pageOf(position: Position | null): string | null {
   try {
     const { page } = JSON.parse(position?.fingerprint ?? '') as { readonly page?: unknown };
-    // Only a path of this site: `//host` and `https:` are not.
-    return typeof page === 'string' && /^\/(?![/\\])/.test(page) ? page : null;
+    // Only a path of this site: `//host` and `https:` are not, nor what is one of them without the characters that addresses drop.
+    return typeof page === 'string' && /^\/(?![/\\])[^\t\n\r]*$/.test(page) ? page : null;
   } catch {
     return null;
   }
@@ -23,6 +23,8 @@ export function pageOf(position: Position | null): string | null {
 
 /** The address of a thread on its page of a site. Where a router has the fragment, it leads to the page alone. */
 export function linkOnPage(page: string, site: string, target: Target): string {
+  // A document without an address of its own, such as that of `srcdoc`, has no other pages.
+  if (!URL.canParse(page, site)) return page;
   const { href, hash } = new URL(page, site);
   return hash === '' ? linkTo(href, target) : href;
 }
