@@ -23,17 +23,23 @@ export function dragPins(root: DocumentFragment | HTMLElement, host: Element, ap
     const ended = new AbortController();
     const { signal } = ended;
     let dragging = false;
-    const end = (): void => {
-      ended.abort();
+    let cancelled = false;
+    const letGo = (): void => {
       pin.classList.remove('dragged');
       pin.style.removeProperty('--dx');
       pin.style.removeProperty('--dy');
+    };
+    const end = (): void => {
+      ended.abort();
+      letGo();
     };
     const on = <K extends keyof WindowEventMap>(kind: K, act: (event: WindowEventMap[K]) => void): void => addEventListener(kind, act, { signal, capture: true });
     on('pointermove', (move) => {
       const [x, y] = [move.clientX - clientX, move.clientY - clientY];
       dragging ||= Math.hypot(x, y) > SLIP;
-      if (!dragging) return;
+      if (!dragging || cancelled) return;
+      // Its thread was deleted, or the pin is part of a cluster now.
+      if (!pin.isConnected) return end();
       pin.setPointerCapture(pointerId);
       pin.classList.add('dragged');
       pin.style.setProperty('--dx', `${x}px`);
@@ -41,10 +47,11 @@ export function dragPins(root: DocumentFragment | HTMLElement, host: Element, ap
     });
     on('pointercancel', end);
     on('keydown', (key) => {
-      if (!dragging || key.key !== 'Escape') return;
+      if (!dragging || cancelled || key.key !== 'Escape') return;
       key.preventDefault();
       key.stopPropagation();
-      end();
+      cancelled = true;
+      letGo();
     });
     on('pointerup', (up) => {
       const [x, y] = [up.clientX + tip.x, up.clientY + tip.y];
@@ -54,6 +61,7 @@ export function dragPins(root: DocumentFragment | HTMLElement, host: Element, ap
       const stop = (click: Event): void => click.stopPropagation();
       addEventListener('click', stop, true);
       setTimeout(() => removeEventListener('click', stop, true));
+      if (cancelled) return;
       const under = elementAt(document, x, y, host) ?? document.documentElement;
       void moveThread(shown, thread.id, describePoint(document, under, { x, y, box: boxOf(under, document) }, host));
     });
