@@ -7,7 +7,6 @@ import type { Position } from '../model/thread.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
 import { loadSharedSocket, openOwnSession, type SharedSocketPart } from './core/own-session.ts';
 import { explainSetup } from './core/problems.ts';
-import { moveThread } from './core/thread-writes.ts';
 import { Focus } from './focus.ts';
 import { Anchors } from './pins/anchors.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
@@ -308,7 +307,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const threadId = app.view.placing?.threadId ?? null;
     if (threadId === null) return app.show({ placing: null, composing: position });
     app.show({ placing: null });
-    void moveThread(app, threadId, position).then((moved) => moved && app.openThread(threadId));
+    void this.#opened?.moveThread(app, threadId, position).then((moved) => moved && app.openThread(threadId));
   }
 
   async #create(app: App, written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] }): Promise<boolean> {

@@ -70,7 +70,8 @@ export function changesBetween(before: readonly RoomThread[], after: readonly Ro
     const written = thread.comments.flatMap((comment): Change[] => {
       const had = known.get(comment.id);
       if (had === undefined) return [{ key: old === undefined && comment === thread.comments[0] ? 'announceCreated' : 'announceReplied', userId: comment.userId }];
-      return comment.editedAt !== had.editedAt && comment.body !== had.body ? [{ key: 'announceEdited', userId: comment.userId }] : [];
+      // What this user edits is pending at first, whoever wrote it.
+      return comment.editedAt !== had.editedAt && comment.body !== had.body && comment.pending === null ? [{ key: 'announceEdited', userId: comment.userId }] : [];
     });
     const resolved = old !== undefined && thread.resolved && !old.resolved;
     return resolved ? [...written, { key: 'announceResolved', userId: thread.resolvedBy ?? '' }] : written;

@@ -32,7 +32,9 @@ export class Deletions {
   /** Hides a comment, and deletes it unless the user takes that back. */
   delete(commentId: string, threadId: string): void {
     const app = this.#app;
-    const isHeld = app.comment(commentId)?.status === 'held';
+    const comment = app.comment(commentId);
+    // With an edit that is held, the comment itself is published.
+    const isHeld = comment?.status === 'held' && comment.published === undefined;
     this.#change(() => this.#hidden.add(commentId));
     const isLast = app.thread(threadId) === null;
     if (isLast && app.view.open?.threadId === threadId) app.close();

@@ -36,8 +36,8 @@ export class Rejections {
 
   constructor(app: App) {
     this.#app = app;
-    app.onStop(app.session.on('event', ({ type, userId }) => {
-      if (type !== 'moderation.rejected' || userId !== app.userId) return;
+    app.onStop(app.session.on('event', ({ type, userId, roomId }) => {
+      if (type !== 'moderation.rejected' || userId !== app.userId || roomId !== app.room.roomId) return;
       app.storage.write('moderated', true);
       void this.#load();
     }));
@@ -74,10 +74,13 @@ export class Rejections {
   async #load(): Promise<void> {
     const { userId, session, room, host } = this.#app;
     if (userId === null) return;
+    // The session may be that of another user since.
+    if (this.#loadedFor !== userId) this.#items = [];
     this.#loadedFor = userId;
     try {
       const answer = await session.fetch(`/users/${encodeURIComponent(userId)}/held?limit=${MAX_ITEMS}&sort=updatedAt&order=desc`);
       const { items } = (await answer.json()) as { readonly items: readonly Rejection[] };
+      if (this.#app.userId !== userId) return;
       this.#items = items.filter(({ state, roomId }) => state === 'rejected' && roomId === room.roomId);
       host.changed();
     } catch {

@@ -7,6 +7,7 @@ import './viewer.ts';
 // The views that the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
 
 export { Announcements } from '../core/announcements.ts';
+export { moveThread } from '../core/thread-writes.ts';
 export { onShortcut } from '../shortcuts.ts';
 export { panelView } from './panel.ts';
 export { popoverView } from './popover.ts';

@@ -30,8 +30,9 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
   const here = pageAt(location);
   const isElsewhere = ({ position }: RoomThread): boolean => (pageOf(position) ?? here) !== here;
   const unpinned = listed.filter(({ id }) => detached.has(id));
-  const elsewhere = unpinned.filter(isElsewhere).slice(0, listLength - pinned.length);
-  const gone = unpinned.filter((thread) => !isElsewhere(thread)).slice(0, listLength - pinned.length - elsewhere.length);
+  const away = new Set(unpinned.filter(isElsewhere));
+  const elsewhere = [...away].slice(0, listLength - pinned.length);
+  const gone = unpinned.filter((thread) => !away.has(thread)).slice(0, listLength - pinned.length - elsewhere.length);
   return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
     <header class="panel-header">
       <h2>${text.text('comments')}</h2><span class="grow"></span>
@@ -69,7 +70,7 @@ export function listItem(app: App, thread: RoomThread, unpinned?: Unpinned): Tem
   const unread = app.isUnread(thread);
   const isOpen = app.view.open?.threadId === thread.id;
   const minute = Math.floor(Date.now() / 60_000);
-  return html`<li>${guard([thread, unread, isOpen, unpinned, app.language, app.snapshot.users, minute], () => itemContent(app, thread, unread, isOpen, unpinned))}</li>`;
+  return html`<li>${guard([thread, unread, isOpen, unpinned, app.mayWrite, app.language, app.snapshot.users, minute], () => itemContent(app, thread, unread, isOpen, unpinned))}</li>`;
 }
 
 function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: boolean, unpinned: Unpinned | undefined): TemplateResult {
