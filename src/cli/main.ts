@@ -1,7 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { buildVersion } from './build-version.ts';
 import { namedCommand, usesFolder } from './command.ts';
-import { invocationOf } from './shared/invocation.ts';
+import { givenFolder } from './shared/given-folder.ts';
+import { chooseFolder, invocationOf } from './shared/invocation.ts';
 import { pathArgument } from './option-values.ts';
 import { asFailure, Failure } from './failure.ts';
 import { InterruptedError } from './terminal/interruption.ts';
@@ -117,6 +118,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   // Completions are of all commands.
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
   if (first !== undefined && first !== 'help' && !Object.hasOwn(modules, first)) {
+    await becomeOwner(chooseFolder(givenFolder(argv)));
     const { namedPlugin } = await import('./named-plugin.ts');
     const plugin = await namedPlugin(first, argv);
     if (plugin !== undefined) {
@@ -130,6 +132,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     register?.(program);
   }
   if (first === 'completion') {
+    await becomeOwner(chooseFolder(givenFolder(argv)));
     const [{ knownPlugins }, { registerAllPluginCommands }] = await Promise.all([import('./named-plugin.ts'), import('./plugin-commands.ts')]);
     await registerAllPluginCommands(program, knownPlugins(argv));
   }
@@ -138,9 +141,14 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
 
 /** Runs before the action of each command. */
 async function prepare(_program: Command, command: Command): Promise<void> {
-  if (process.getuid?.() !== 0 || !usesFolder(command)) return;
+  if (usesFolder(command)) await becomeOwner(invocationOf(command).dir);
+}
+
+/** Before code of the plugins that a folder names is loaded, too: it is that of the owner of the folder, and not of root. */
+async function becomeOwner(dir: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
   const { becomeOwnerOf } = await import('./shared/folder-owner.ts');
-  await becomeOwnerOf(invocationOf(command).dir);
+  await becomeOwnerOf(dir);
 }
 
 /** The first argument that is no option, nor the value of --dir. */

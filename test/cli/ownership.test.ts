@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, readFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Check } from '../../src/cli/doctor/check.ts';
@@ -56,6 +56,21 @@ t.test('commands that root calls leave nothing of root in a folder of another us
   t.equal((await uploadSound(ofRoot, made, token)).type, 'audio');
   await ofRoot.end();
   t.strictSame(folder.foreign(), []);
+});
+
+t.test('code of the plugins that a folder of another user names never runs as root', { skip: noOtherUser }, async (t) => {
+  const { path, program } = othersFolder(t);
+  const dir = join(path, 'collab');
+  mkdirSync(dir);
+  chownSync(dir, OTHER_UID, OTHER_UID);
+  const loaded = join(path, 'loaded-by');
+  writeFileSync(join(dir, 'mine.mjs'), `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(loaded)}, String(process.getuid()));\nexport default {};\n`);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: [{ use: './mine.mjs' }] }));
+  for (const words of [['completion', 'bash'], ['mine', 'list'], ['start', '--port', '0']]) {
+    rmSync(loaded, { force: true });
+    await collab([...words, '--dir', dir], { program, cwd: '/' });
+    t.equal(readFileSync(loaded, 'utf8'), String(OTHER_UID), words.join(' '));
+  }
 });
 
 t.test('what root has left earlier is named with the user and the command that corrects it', { skip: noOtherUser }, async (t) => {

@@ -16,12 +16,11 @@ interface Owner {
 /**
  * Makes a process of root one of the user who owns the data folder, or the folder `dir` while there is no data folder: otherwise the
  * server, which runs as that user, could not use what a command leaves in it (decision 67). Call it before anything in the folder
- * is touched. Does nothing for other users, for folders of root, and while there is no folder.
+ * is touched. Does nothing for folders of root, and while there is no folder.
  *
  * @throws {Failure} if the system does not allow it, or that user may not read the program
  */
 export async function becomeOwnerOf(dir: string): Promise<void> {
-  if (process.getuid?.() !== 0) return;
   const owner = await ownerOf(dir);
   if (owner === null || owner.uid === 0) return;
   // The audit log names who has called the command.
