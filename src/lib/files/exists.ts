@@ -6,5 +6,11 @@ import { statSync } from 'node:fs';
  * @throws {NodeJS.ErrnoException} with `path` if that cannot be seen, such as EACCES: `existsSync` would say no then
  */
 export function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    // A file is on the way, so nothing can be there.
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return false;
+    throw error;
+  }
 }
