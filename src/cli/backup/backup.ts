@@ -19,7 +19,8 @@ import { hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { interruptible } from '../terminal/interruption.ts';
-import { keyValues, nextSteps, printResult, shellWord } from '../terminal/output.ts';
+import { keyValues, nextSteps, printResult } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
 type AuditHeads = NonNullable<Manifest['audit']>;

@@ -4,7 +4,7 @@ import { listEnvironments } from '../../domain/environments/environments.ts';
 import type { Environment } from '../../model/environments/environment.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
 import { Progress } from '../terminal/progress.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';

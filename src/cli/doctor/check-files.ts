@@ -5,7 +5,7 @@ import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-swee
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { useStore } from '../shared/open-store.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 
 /** Compares the files on the disk with their records, both ways. The store must be openable. */
 export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Check> {

@@ -18,7 +18,7 @@ import { useStore } from '../shared/open-store.ts';
 import { describeBlocked, tryStore } from '../shared/store-trial.ts';
 import { describeSnapshot, findLongSnapshots } from './long-snapshots.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { isRestoring, abandonedRestores } from '../backup/replace-data.ts';
 import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
 

@@ -3,7 +3,7 @@ import { lstat, opendir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describeUser } from '../../lib/process/user-names.ts';
 import { type Check, type CheckedFolder, fail, ok, warn } from './check.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 
 const NAME = 'owners';
 /** What the owner of a folder or file needs: to list, enter and change it; to read and write it. */

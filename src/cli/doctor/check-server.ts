@@ -7,7 +7,7 @@ import { isOldCore, nativeCore } from '../../net/uws/native-core.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { type Readiness, readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 
 /** The HTTP core of the server that is running on the data folder; null if there is none, or it is not known. */
 export function runningCore({ dataDir }: Config): string | null {

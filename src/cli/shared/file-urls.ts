@@ -1,6 +1,6 @@
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
-import { withFileUrls } from '../../domain/files/file-urls.ts';
+import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import { print } from '../terminal/output.ts';
 import type { Invocation } from './invocation.ts';
 import { findRunningServer } from './running-server.ts';
@@ -10,7 +10,12 @@ export function fileBaseUrl({ publicUrl, dataDir }: Config): string {
   return publicUrl === '' ? (findRunningServer(dataDir)?.endpoint?.address ?? '') : publicUrl;
 }
 
+/** JSON text with the URLs of attachments as the API would give them. Looks for the server only if there are any. */
+export function withServerUrls(text: string, config: () => Config): string {
+  return containsFileUrls(text) ? withFileUrls(text, fileBaseUrl(config())) : text;
+}
+
 /** Prints the result of a command as `printResult` does, with the URLs of attachments in `value` as the API would give them. */
 export function printContent({ dir, json }: Invocation, value: unknown, human: () => string): void {
-  print(json ? withFileUrls(JSON.stringify(value), fileBaseUrl(loadConfig({ dir, env: process.env, flags: {} }))) : human());
+  print(json ? withServerUrls(JSON.stringify(value), () => loadConfig({ dir, env: process.env, flags: {} })) : human());
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
 import { exists } from '../../lib/files/exists.ts';
 import { Failure } from '../failure.ts';
-import { shellWord } from '../terminal/output.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 
 /** The name of the schema of config.json, which is beside it. */
 export const SCHEMA_NAME = 'config.schema.json';

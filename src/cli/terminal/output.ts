@@ -1,5 +1,6 @@
 import { basename, relative } from 'node:path';
 import { printable } from '../../lib/printable.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import type { Failure } from '../failure.ts';
 import { givenFolder } from '../shared/given-folder.ts';
 
@@ -42,11 +43,6 @@ export function nextSteps(...lines: readonly string[]): string {
 /** The beginning of a text, for a table. */
 export function excerpt(text: string): string {
   return text.length > EXCERPT ? `${text.slice(0, EXCERPT)}…` : text;
-}
-
-/** Quotes a text for the shell, if necessary. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import { dirname, parse, resolve, sep } from 'node:path';
 import { systemErrorOf } from '../errno.ts';
 import { describeUser } from '../process/user-names.ts';
+import { shellWord } from '../shell-word.ts';
 
 /** Why a call on a file was refused, for an operator. */
 export interface AccessDenial {
@@ -56,10 +57,10 @@ function findDenying(path: string): Denying {
 function remedyFor({ path, stats }: Denying, uid: number | undefined): string {
   if (stats === undefined || uid === undefined) return 'Choose a path that this user may use, or change its permissions.';
   if (uid === 0) return 'Root itself is refused: look for attributes of the file (lsattr), a read-only or network mount, and rules of SELinux or AppArmor.';
-  if (stats.uid === uid) return `Allow it: chmod u+rwX ${path}`;
+  if (stats.uid === uid) return `Allow it: chmod u+rwX ${shellWord(path)}`;
   const own = statsOf(dirname(path));
   // What another user has left in a folder of this one.
-  if (own?.uid === uid) return `Give it to this user, as root: chown -R ${own.uid}:${own.gid} ${path} ; \`collab doctor\` names everything like it.`;
+  if (own?.uid === uid) return `Give it to this user, as root: chown -R ${own.uid}:${own.gid} ${shellWord(path)} ; \`collab doctor\` names everything like it.`;
   if (stats.uid === 0) return 'Choose a path that this user may use, or let root give it to this user.';
   return `Run this as ${describeUser(stats.uid)}, or as root.`;
 }

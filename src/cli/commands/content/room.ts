@@ -9,7 +9,8 @@ import { addCommand, addGroup } from '../../command.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../../shared/list-items.ts';
 import { withStore } from '../../shared/open-store.ts';
-import { keyValues, nextSteps, printResult, shellWord, table } from '../../terminal/output.ts';
+import { keyValues, nextSteps, printResult, table } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 import { confirmDestruction } from '../../terminal/prompt.ts';
 
 /** Adds `room list|show|delete`. */

@@ -20,7 +20,8 @@ import { writeContent } from '../../shared/content.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { fileBaseUrl } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { keyValues, nextSteps, printResult, shellWord } from '../../terminal/output.ts';
+import { keyValues, nextSteps, printResult } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 import { bytesText } from '../../terminal/progress.ts';
 
 const SLICE_BYTES = 1024 * 1024;

@@ -8,7 +8,8 @@ import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { keyValues, nextSteps, printResult, shellWord, table } from '../../terminal/output.ts';
+import { keyValues, nextSteps, printResult, table } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 
 interface AddOptions {
   readonly env: string;

@@ -15,7 +15,8 @@ import { pathArgument } from '../../option-values.ts';
 import { Failure } from '../../failure.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { keyValues, nextSteps, printNote, printResult, shellWord } from '../../terminal/output.ts';
+import { keyValues, nextSteps, printNote, printResult } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 import { bytesText, Progress } from '../../terminal/progress.ts';
 
 interface ExportFlags {

@@ -17,7 +17,8 @@ import { filesFolder, hasStore } from '../../shared/folder.ts';
 import { loadFolderConfig, useStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { readLines } from '../../../lib/files/read-lines.ts';
-import { keyValues, nextSteps, printResult, shellWord } from '../../terminal/output.ts';
+import { keyValues, nextSteps, printResult } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 import { bytesText, Progress } from '../../terminal/progress.ts';
 import { createFolder } from '../../setup/setup.ts';
 

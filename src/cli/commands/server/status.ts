@@ -7,7 +7,8 @@ import { type Counts, countEnvironment } from '../environments/environment-count
 import { loadFolderConfig, useStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../../doctor/long-snapshots.ts';
-import { keyValues, nextSteps, withDirOption, printResult, shellWord, table } from '../../terminal/output.ts';
+import { keyValues, nextSteps, withDirOption, printResult, table } from '../../terminal/output.ts';
+import { shellWord } from '../../../lib/shell-word.ts';
 import { bytesText } from '../../terminal/progress.ts';
 import { diskUse } from '../../shared/disk-use.ts';
 import { filesFolder, hasStore, noFolderFailure, storeFolder } from '../../shared/folder.ts';

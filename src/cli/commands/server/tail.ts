@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
-import { withFileUrls } from '../../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../../domain/users/erasure.ts';
 import { streamOf } from '../../../domain/events/streams.ts';
 import { printable } from '../../../lib/printable.ts';
@@ -12,7 +11,7 @@ import type { EventEnvelope } from '../../../model/event.ts';
 import type { Store } from '../../../ports/store.ts';
 import { addCommand } from '../../command.ts';
 import { integerOption } from '../../option-values.ts';
-import { fileBaseUrl } from '../../shared/file-urls.ts';
+import { withServerUrls } from '../../shared/file-urls.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { InterruptedError } from '../../terminal/interruption.ts';
@@ -45,7 +44,7 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
     const start = from ?? (await store.lastSeq(stream));
     await warnOfGap(store, stream, start);
     printNote(`Following the events of ${env} after position ${start}. Press Ctrl-C to stop.`);
-    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? withFileUrls(text, fileBaseUrl(config)) : line(JSON.parse(text) as EventEnvelope)));
+    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? withServerUrls(text, () => config) : line(JSON.parse(text) as EventEnvelope)));
     if (deleted) printNote(`The environment ${env} was deleted, so there are no more events to follow.`);
   });
   // A signal is the normal way to end this command.
