@@ -10,7 +10,7 @@ import { asStorageError, isMissing, readAt, LocalStagedBlob } from './local-stag
 
 /** Where blobs are stored. */
 export interface LocalBlobsOptions {
-  /** The folder of all files; created by the first upload. */
+  /** The folder of all files; created by the first upload, or check that uploads are possible. */
   readonly path: string;
   /** Nothing is staged while its disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;

@@ -2,6 +2,7 @@
 export const SEGMENT = 0x18538067;
 export const TRACKS = 0x1654ae6b;
 export const TRACK_ENTRY = 0xae;
+export const CLUSTER = 0x1f43b675;
 
 /** The header of an element of EBML, the format of WebM and Matroska. */
 export interface Element {

@@ -6,11 +6,13 @@ const WINDOW_BYTES = 256 * 1024;
 export class FileWindow {
   readonly size: number;
   readonly #file: Pick<MediaFile, 'read'>;
-  #buffer: Buffer = Buffer.alloc(0);
+  #buffer: Buffer;
   #start = 0;
 
-  constructor(file: Pick<MediaFile, 'size' | 'read'>) {
+  /** @param file `head`, the first bytes of it, needs no read */
+  constructor(file: Pick<MediaFile, 'size' | 'read'> & Partial<Pick<MediaFile, 'head'>>) {
     this.#file = file;
+    this.#buffer = file.head ?? Buffer.alloc(0);
     this.size = file.size;
   }
 
@@ -23,9 +25,10 @@ export class FileWindow {
     return this.#buffer;
   }
 
-  /** As `at`, but synchronous; null if the bytes are not in the buffer. For loops over small items, where a promise for each costs too much. */
+  /** As `at`, but synchronous; null if they are not in the buffer, which may end with the file. For loops over small items, where a promise for each costs too much. */
   peek(offset: number, min: number): Buffer | null {
-    const isInside = offset >= this.#start && offset + min <= this.#start + this.#buffer.length;
+    const end = this.#start + this.#buffer.length;
+    const isInside = offset >= this.#start && offset <= end && (offset + min <= end || end >= this.size);
     return isInside ? this.#buffer.subarray(offset - this.#start) : null;
   }
 }

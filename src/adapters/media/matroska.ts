@@ -1,7 +1,6 @@
-import { elementOf, SEGMENT, TRACK_ENTRY, TRACKS } from './ebml.ts';
+import { CLUSTER, elementOf, SEGMENT, TRACK_ENTRY, TRACKS } from './ebml.ts';
 
 const CODEC_ID = 0x86;
-const CLUSTER = 0x1f43b675;
 /** Elements whose content is read; the content of all others is skipped. */
 const MASTERS: ReadonlySet<number> = new Set([SEGMENT, TRACKS, TRACK_ENTRY]);
 

@@ -20,7 +20,10 @@ export async function mp3Duration(file: FileWindow, mayContinue: () => boolean):
   /** The kind of the frame that ends at `offset`; null if none does. */
   let kind: number | null = null;
   for (let offset = 0, steps = 1; offset < file.size; steps++) {
-    if (steps % STEPS_PER_TURN === 0) await nextIteration();
+    if (steps % STEPS_PER_TURN === 0) {
+      await nextIteration();
+      if (!mayContinue()) return undefined;
+    }
     let bytes = file.peek(offset, LOOK_AHEAD_BYTES);
     if (bytes === null) {
       if (!mayContinue()) return undefined;

@@ -1,4 +1,4 @@
-import { elementOf, lengthOf, numberOf, TRACK_ENTRY, TRACKS, SEGMENT } from './ebml.ts';
+import { CLUSTER, elementOf, lengthOf, numberOf, TRACK_ENTRY, TRACKS, SEGMENT } from './ebml.ts';
 import type { FileWindow } from './file-window.ts';
 
 const INFO = 0x1549a966;
@@ -6,7 +6,6 @@ const TIMESTAMP_SCALE = 0x2ad7b1;
 const DURATION = 0x4489;
 const TRACK_NUMBER = 0xd7;
 const DEFAULT_DURATION = 0x23e383;
-const CLUSTER = 0x1f43b675;
 const TIMESTAMP = 0xe7;
 const SIMPLE_BLOCK = 0xa3;
 const BLOCK_GROUP = 0xa0;
