@@ -53,7 +53,7 @@ export const userRoutes: readonly Route[] = [
     path: '/users/:userId',
     operationId: 'users.get',
     summary: 'Get a user',
-    description: 'For a key that is confined to rooms, the user has no `email`.',
+    description: 'A key that is confined to rooms gets name, picture and kind: no `email`, empty `metadata`, `online` false and no times of visits.',
     credential: 'secret',
     access: 'read',
     responses: { 200: oneUser },
