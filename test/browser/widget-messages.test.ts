@@ -39,7 +39,6 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport, permissions: ['clipboard-read', 'clipboard-write'] });
-  context.setDefaultTimeout(10_000);
 
   await t.test('a folder of `collab init` has the author of the demo page', async (t) => {
     t.equal((await api(cluster, 'GET', '/users/ci-bot')).status, 200);

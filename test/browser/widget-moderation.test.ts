@@ -17,7 +17,6 @@ t.test('the widget tells authors what moderation does with their comments', { sk
   await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Reply here', position: { x: 0.5, y: 0.3 } });
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
-  context.setDefaultTimeout(10_000);
   const bob = await openDemo(t, context, cluster, 'bob', /status of 4\d\d/);
   await pin(bob, 'Reply here').click();
 

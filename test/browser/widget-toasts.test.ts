@@ -50,7 +50,6 @@ t.test('messages cover nothing that is needed and stay within the window', { ski
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 800 } });
-  context.setDefaultTimeout(10_000);
   const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ann', body: 'In the corner', position: { x: 0.97, y: 0.5 } })).json()) as { thread: { id: string } };
   for (let reply = 1; reply <= 9; reply++) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `Reply ${reply}` });
   const page = await openDemo(t, context, cluster, 'ann', /status of 4\d\d/);

@@ -8,7 +8,6 @@ t.test('what is unread', { skip: skipReason }, async (t) => {
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
-  context.setDefaultTimeout(15_000);
   const bob = await openDemo(t, context, cluster, 'bob');
   const badge = bob.locator('collab-comments .badge');
   const unreadPin = bob.locator('collab-comments .pin[aria-label^="Unread"]');

@@ -50,7 +50,11 @@ export async function openBrowser(t: Test, more: readonly string[] = []): Promis
 
 /** The browser that files share, or a new one if it has crashed. */
 async function sharedBrowser(): Promise<Browser> {
-  const browser = await (shared ??= launch([]));
+  shared ??= launch([]);
+  const browser = await shared.catch((error: unknown) => {
+    shared = undefined;
+    throw error;
+  });
   if (browser.isConnected()) return browser;
   shared = undefined;
   return sharedBrowser();

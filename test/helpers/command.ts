@@ -69,7 +69,7 @@ function capture(name: (typeof streams)[number]): () => void {
   const write = stream.write.bind(stream);
   const take = (chunk: Uint8Array | string, encoding?: BufferEncoding | (() => void), done?: () => void): boolean => {
     const written = output.getStore();
-    if (written === undefined) return typeof encoding === 'string' ? write(chunk, encoding, done) : write(chunk, encoding);
+    if (written === undefined) return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, done);
     written[name].push(typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : Buffer.from(chunk));
     const then = typeof encoding === 'function' ? encoding : done;
     if (then !== undefined) setImmediate(then);

@@ -44,7 +44,7 @@ function mounted(): string | null {
   const place = mkdtempSync(join(tmpdir(), 'collab-program-'));
   try {
     chmodSync(place, 0o755);
-    execFileSync('mount', ['--bind', resolve('.'), place], { stdio: 'ignore' });
+    execFileSync('mount', ['-o', 'bind,ro', resolve('.'), place], { stdio: 'ignore' });
     return place;
   } catch {
     rmdirSync(place);

@@ -2,8 +2,8 @@ import type { Test } from 'tap';
 import type { Store } from '../../src/ports/store.ts';
 
 /**
- * Asserts that a store has every confirmed write of test/fixtures/store-writer.ts and store-on-failing-disk.ts, with its event once and
- * in order as far as events are kept, and nothing partly.
+ * Asserts that a store has every confirmed write of test/fixtures/store-writer.ts, with its event once and in order as far as events
+ * are kept, and nothing partly.
  */
 export async function verifyWrites(t: Test, store: Store, confirmed: readonly string[]): Promise<void> {
   const found = new Set<string>();
