@@ -25,7 +25,7 @@ export const attributes: readonly Documented[] = [
 export const properties: readonly Documented[] = [
   { name: 'tokenProvider', type: '`() => string | Promise<string>`', meaning: 'Returns a token of the user; called for each connection, and before a token expires.' },
   { name: 'session', type: '`CollabSession`', meaning: 'A session of the SDK that the page has already, instead of key and token. The widget does not close it.' },
-  { name: 'strings', type: 'object', meaning: 'Texts that replace those of the widget; the names are those of `src/widget/strings/en.ts`.' },
+  { name: 'strings', type: 'object', meaning: 'Texts that replace those of the widget; the names are those of `src/widget/strings/de.ts`, which has all of them.' },
 ];
 
 /** The methods. */

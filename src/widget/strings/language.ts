@@ -1,5 +1,13 @@
 import { en, type StringKey, type Strings } from './en.ts';
 
+/** The English texts that are loaded: those of the first part, and with what is loaded later those of that. */
+let english: Partial<Strings> = en;
+
+/** Adds the English texts of what is loaded later. Texts without them are empty. */
+export function addEnglish(texts: Partial<Strings>): void {
+  english = { ...english, ...texts };
+}
+
 /** Other languages, each a file that is loaded only where it is needed. */
 const languages: Readonly<Record<string, () => Promise<Strings>>> = { de: async () => (await import('./de.ts')).de };
 
@@ -12,7 +20,7 @@ export function loadStrings(tag: string): Promise<Strings> | null {
 export class Language {
   /** The BCP 47 tag that dates and numbers follow. */
   readonly tag: string;
-  readonly #strings: Strings;
+  readonly #strings: Partial<Strings>;
   // Making a format takes longer than rendering a comment, so each is made once.
   readonly #relative: Intl.RelativeTimeFormat;
   readonly #full: Intl.DateTimeFormat;
@@ -25,7 +33,7 @@ export class Language {
    */
   constructor(tag: string, strings: Partial<Strings> = {}) {
     this.tag = isTag(tag) ? tag : 'en';
-    this.#strings = { ...en, ...strings };
+    this.#strings = strings;
     this.#relative = new Intl.RelativeTimeFormat(this.tag, { numeric: 'auto', style: 'short' });
     this.#full = new Intl.DateTimeFormat(this.tag, { dateStyle: 'long', timeStyle: 'short' });
     this.#day = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short' });
@@ -34,7 +42,7 @@ export class Language {
 
   /** The text of a key, with its values. Those that may run in the other direction do not reorder the text around them. */
   text(key: StringKey, values: Readonly<Record<string, string | number>> = {}): string {
-    const text = this.#strings[key];
+    const text = this.#strings[key] ?? english[key] ?? '';
     return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => isolated(values[name] ?? whole, text));
   }
 

@@ -1,3 +1,5 @@
+import { enLater } from '../strings/en-later.ts';
+import { addEnglish } from '../strings/language.ts';
 import panelSheet from '../styles/panel.css';
 import threadSheet from '../styles/thread.css';
 import forcedSheet from '../styles/forced-colors.css';
@@ -14,6 +16,8 @@ export { popoverView } from './popover.ts';
 export { acceptDrops } from './drops.ts';
 export { dragPins } from '../pins/drag.ts';
 export { LiveCursors } from './cursors.ts';
+
+addEnglish(enLater);
 
 /** The style sheets of these views. */
 export const sheets = [threadSheet, panelSheet, forcedSheet];
