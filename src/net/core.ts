@@ -127,6 +127,8 @@ export interface CoreApp {
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
   /** Calls `work`, which may upgrade responses, in a later event loop iteration, outside of every handler. Rejects only if `work` throws. */
   upgradeLater(work: () => void): Promise<void>;
+  /** The longest time for which the connection of a socket stays open after `end` if its client ignores the close frame, in milliseconds. */
+  readonly lingerMs: number;
 }
 
 /** A server on one of the cores. */

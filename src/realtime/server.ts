@@ -9,6 +9,7 @@ import { SocketAuthenticator } from './handshake/authenticator.ts';
 import { Dispatcher } from './messages/dispatcher.ts';
 import { followErasures } from './feed/erasures.ts';
 import { AUTH_DEADLINE_MS, PendingSocket, PendingSockets } from './handshake/pending-sockets.ts';
+import { RefusedSockets } from './handshake/refused-sockets.ts';
 import { upgradeHandler } from './handshake/upgrade.ts';
 import { Hub } from './feed/hub.ts';
 import { SocketWriter, type SocketLimits, MAX_REPLY_BYTES, RESTART, type Session, type Socket, type SocketData } from './socket/socket-writer.ts';
@@ -64,8 +65,9 @@ export function attachRealtime(app: CoreApp, deps: RealtimeDeps): Realtime {
   const limits: SocketLimits = { now: ctx.clock.monotonic(), maxBacklog: config.ws.maxBackpressureBytes, meter };
   const hub = new Hub(app, ctx.store, limits);
   const pendingSockets = new PendingSockets(ctx, owner, config.ws.maxUnauthenticatedPerIp, deps.log);
+  const refusedSockets = new RefusedSockets(ctx, owner, config.ws.maxUnauthenticatedPerIp, app.lingerMs, deps.log);
   const rooms = new Rooms({ ...deps, hub });
-  const services: Services = { ...deps, limits, hub, connections, pendingSockets, rooms };
+  const services: Services = { ...deps, limits, hub, connections, pendingSockets, refusedSockets, rooms };
   const server = new RealtimeServer(app, services);
   for (const path of ['/api/v1/ws', '/api/v1/ws/']) app.ws(path, server.behavior());
   return server;
@@ -102,7 +104,7 @@ class RealtimeServer implements Realtime {
       drain: (socket) => this.#guard(socket, () => sessionOf(socket)?.writer.onDrain()),
       close: (socket, code) => {
         this.#services.limits.meter?.closed(code);
-        this.#guard(null, () => sessionOf(socket)?.ended());
+        this.#guard(null, () => this.#onClosed(socket.getUserData()));
       },
     };
   }
@@ -153,6 +155,11 @@ class RealtimeServer implements Realtime {
   #await(pending: PendingSocket): void {
     pending.writer.attachSession(pending);
     this.#services.pendingSockets.add(pending);
+  }
+
+  #onClosed({ session, refused, address }: SocketData): void {
+    session?.ended();
+    if (refused) this.#services.refusedSockets.add(address);
   }
 
   /** Runs a native handler. An exception must not reach the core; it closes the socket instead. */

@@ -3,6 +3,7 @@ import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Hub } from './feed/hub.ts';
 import type { PendingSockets } from './handshake/pending-sockets.ts';
+import type { RefusedSockets } from './handshake/refused-sockets.ts';
 import type { Rooms } from './rooms/rooms.ts';
 import type { Connections } from './session/connections.ts';
 import type { SocketLimits } from './socket/socket-writer.ts';
@@ -18,5 +19,6 @@ export interface Services {
   readonly hub: Hub;
   readonly connections: Connections;
   readonly pendingSockets: PendingSockets;
+  readonly refusedSockets: RefusedSockets;
   readonly rooms: Rooms;
 }

@@ -178,6 +178,42 @@ await t.test('a socket that does not authenticate is closed after 5 s, whatever 
   t.equal((await other.closed).code, 4408);
 });
 
+await t.test('refused sockets count for their address until their connections are closed, even if the clients ignore it', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world, { 'ws.maxUnauthenticatedPerIp': '2' });
+  const token = await world.token({ userId: 'ann' });
+  const badToken = { protocols: ['collab.v1', `collab.key.${world.key}`, 'collab.token.x'] };
+  for (let n = 0; n < 2; n++) t.equal((await worker.open(badToken).closed).code, 4401);
+  const pending = worker.open();
+  t.strictSame(await pending.closed, { code: 4429, reason: 'too_many_connections' }, 'no more sockets wait to authenticate');
+  t.equal((await worker.open(badToken).closed).code, 4401, 'a refused one still gets its close code');
+  t.match(await worker.open(badToken).refused, { status: 401 }, 'but not beside twice as many');
+  t.match(await worker.open().refused, { status: 429, headers: { 'retry-after': /^\d+$/ } });
+  t.ok(await worker.join(token), 'a socket that authenticates in the upgrade is not affected');
+
+  world.clock.advance(30_000);
+  worker.realtime.tick();
+  const later = worker.open();
+  await later.opened;
+  await later.request('connect', { key: world.key, token });
+  t.equal((await worker.open(badToken).closed).code, 4401, 'later there is room again');
+});
+
+await t.test('closings that are no refusals, and those by clients, are not counted for the address', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world, { 'ws.maxUnauthenticatedPerIp': '1' });
+  for (let n = 0; n < 3; n++) {
+    const socket = worker.open();
+    await socket.opened;
+    await socket.close();
+    while (worker.realtime.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  const socket = worker.open();
+  await socket.opened;
+  await socket.request('connect', { key: world.key, token: await world.token({ userId: 'ann' }) });
+  t.pass('a first message is taken');
+});
+
 await t.test('the number of unauthenticated sockets of an address is limited over all workers', async (t) => {
   const world = await createWorld(t);
   const flags = { 'ws.maxUnauthenticatedPerIp': '3' };

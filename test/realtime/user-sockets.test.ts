@@ -13,7 +13,7 @@ class FakeSocket {
     this.#fast = fast;
   }
 
-  readonly getUserData = (): SocketData => ({ outcome: null, session: null, baseUrl: '' });
+  readonly getUserData = (): SocketData => ({ outcome: null, session: null, refused: false, address: '', baseUrl: '' });
   readonly #sent = (): number => this.packets.flat().length + (this.#packet?.length ?? 0);
   readonly getBufferedAmount = (): number => Math.max(0, this.#sent() - this.#fast) * 100;
 

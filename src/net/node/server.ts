@@ -43,6 +43,7 @@ class NodeCore implements HttpServer {
         await nextTick();
         work();
       },
+      lingerMs: this.#webSockets.answerCloseMs,
     };
     // All lines are kept: Node drops those beyond the limit, and two parsers must not see different heads.
     this.#http.maxHeadersCount = 0;

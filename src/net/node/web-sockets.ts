@@ -28,11 +28,12 @@ export class WebSockets implements SocketTopics {
   /** The headers of the upgrade that is being answered. */
   #headers: readonly string[] = [];
   #timer: NodeJS.Timeout | null = null;
-  readonly #answerCloseMs: number;
+  /** How long a client may take to answer a close frame, in milliseconds. */
+  readonly answerCloseMs: number;
 
-  /** @param answerCloseMs how long a client may take to answer a close frame, in milliseconds */
+  /** @param answerCloseMs see there */
   constructor(answerCloseMs = ANSWER_CLOSE_MS) {
-    this.#answerCloseMs = answerCloseMs;
+    this.answerCloseMs = answerCloseMs;
   }
 
   /** Answers an upgrade request. `headers`: names and values in turn. `protocol`: '' for none. */
@@ -86,7 +87,7 @@ export class WebSockets implements SocketTopics {
   }
 
   #opened(native: Ws.WebSocket, connection: Socket, behavior: SocketBehavior<unknown>, data: unknown): void {
-    const socket = new NodeSocket(native, connection, behavior, data, this, this.#answerCloseMs);
+    const socket = new NodeSocket(native, connection, behavior, data, this, this.answerCloseMs);
     this.#open.add(socket);
     native.once('close', () => {
       this.#open.delete(socket);

@@ -5,6 +5,12 @@ import { CorkHost } from './cork-host.ts';
 import { loadNativeCore } from './native-core.ts';
 
 /**
+ * The core ends its half of the connection with the close frame, and closes the connection after 16 s if the other half is still
+ * open then. Its timers turn every 4 s. It does not say when the connection closes.
+ */
+const LINGER_MS = 20_000;
+
+/**
  * Creates a server on the native core, which does not listen yet. Its responses and sockets are those of uWebSockets.js
  * themselves. Throws an `Error` with one line for the operator if none runs here.
  */
@@ -19,6 +25,7 @@ export function createUwsServer(): HttpServer {
       ws: (pattern, behavior) => native.ws(pattern, behavior as UWebSockets.WebSocketBehavior<never>),
       publish: (topic, message, isBinary, compress) => native.publish(topic, message, isBinary, compress),
       upgradeLater: (work) => corkHost.run(work),
+      lingerMs: LINGER_MS,
     },
     listen: (host, port) =>
       new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 import type { Context } from '../../domain/context.ts';
-import { addressBlock } from '../../lib/addresses/client-address.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
 import type { Logger } from '../../observability/log.ts';
 import { type Envelope, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
 import type { Session, SocketWriter } from '../socket/socket-writer.ts';
+import { countUnauthenticated } from './refused-sockets.ts';
 import type { HandshakeInfo } from './upgrade-outcome.ts';
 
 /** Milliseconds after opening within which a socket must authenticate. Nothing extends it. */
@@ -131,6 +131,6 @@ export class PendingSockets {
   }
 
   #count(pending: PendingSocket, delta: number): Promise<number> {
-    return this.#ctx.shared.count(`pending-sockets/${addressBlock(pending.info.address)}`, this.#owner, delta);
+    return countUnauthenticated(this.#ctx, this.#owner, pending.info.address, delta);
   }
 }

@@ -49,9 +49,10 @@ export function upgradeHandler(services: Services, app: CoreApp, isClosing: () =
       const request = readUpgradeRequest(req);
       const forwarded = { peer: remoteAddress(res), head: request };
       response.baseUrl = proxies.baseUrl(forwarded);
+      response.address = proxies.clientAddress(forwarded);
       if (request.ambiguous) response.drop();
       else if (isClosing()) response.accept(request, null, { kind: 'closing' });
-      else respond(services, app, response, request, proxies.clientAddress(forwarded)).catch(fail);
+      else respond(services, app, response, request).catch(fail);
     } catch (error) {
       fail(error);
     }
@@ -64,14 +65,19 @@ export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<
   log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
-async function respond(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
+async function respond(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest): Promise<void> {
   const { ctx, config } = services;
+  const { address } = response;
   const window = await countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {
     services.limits.meter?.limited(window.policy);
-    return app.upgradeLater(() => response.refuse(request, window, rateLimited(window)));
+    return refuseLater(services, app, response, request, window, rateLimited(window));
   }
   if (request.source === 'message') {
+    if (!(await services.refusedSockets.admits(address))) {
+      const error = new CollabError('rate_limited', 'Too many sockets of this address were refused and may still be open', Math.ceil(app.lingerMs / 1000));
+      return app.upgradeLater(() => response.refuse(request, window, error));
+    }
     const info = { address, origin: request.origin, key: request.key, resume: request.resume };
     return app.upgradeLater(() => response.accept(request, window, { kind: 'pending', info }));
   }
@@ -80,8 +86,14 @@ async function respond(services: Services, app: CoreApp, response: UpgradeRespon
     await app.upgradeLater(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }));
   } catch (error) {
     logRefusal(services.log, error, { address });
-    await app.upgradeLater(() => response.refuse(request, window, publicError(error)));
+    await refuseLater(services, app, response, request, window, publicError(error));
   }
+}
+
+/** Refuses with a close code, or without a socket once the address has so many that were refused and may still be open. */
+async function refuseLater(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, window: CountedWindow, error: CollabError): Promise<void> {
+  const opens = request.source !== 'headers' && (await services.refusedSockets.admits(response.address));
+  await app.upgradeLater(() => (opens ? response.accept(request, window, { kind: 'refused', error }) : response.refuse(request, window, error)));
 }
 
 async function authenticateRequest({ ctx, config }: Services, { source, key, token, origin }: UpgradeRequest): Promise<AuthenticatedUser> {
@@ -95,6 +107,8 @@ class UpgradeResponse {
   readonly #context: UpgradeContext;
   /** See `SocketWriter.baseUrl`. */
   baseUrl = '';
+  /** Address of the client, as returned by `normaliseAddress`; '' until it is known. */
+  address = '';
   #ended = false;
 
   constructor(res: CoreResponse, context: UpgradeContext) {
@@ -114,16 +128,12 @@ class UpgradeResponse {
     this.#ended = true;
     this.#res.writeStatus('101 Switching Protocols');
     if (window !== null) for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
-    const data: SocketData = { outcome, session: null, baseUrl: this.baseUrl };
+    const data: SocketData = { outcome, session: null, refused: false, address: this.address, baseUrl: this.baseUrl };
     this.#res.upgrade(data, request.socketKey, request.offersProtocol ? SUBPROTOCOL : '', request.extensions, this.#context);
   }
 
-  /** Refuses with an HTTP response if the credentials came in headers. Otherwise the client may be a browser, whose pages see only close codes. */
+  /** Refuses with an HTTP response. Pages in browsers do not see it: they see only close codes. */
   refuse(request: UpgradeRequest, window: CountedWindow, error: CollabError): void {
-    if (request.source !== 'headers') {
-      this.accept(request, window, { kind: 'refused', error });
-      return;
-    }
     if (this.#ended) return;
     this.#ended = true;
     const requestId = request.requestId === '' ? newRequestId() : request.requestId;

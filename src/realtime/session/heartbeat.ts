@@ -41,10 +41,11 @@ export class Heartbeat {
    * and by tests after they advance their clock.
    */
   tick(): void {
-    const { ctx, limits, pendingSockets, hub, connections, rooms } = this.#services;
+    const { ctx, limits, pendingSockets, refusedSockets, hub, connections, rooms } = this.#services;
     const now = ctx.clock.monotonic();
     limits.now = now;
     pendingSockets.expire(now);
+    refusedSockets.expire(now);
     rooms.tick(now);
     if (now - this.#checkedAt < CHECK_MS) return;
     this.#checkedAt = now;

@@ -22,6 +22,10 @@ export interface SocketData {
   outcome: UpgradeOutcome | null;
   /** Null until `open`, and on a socket that was refused. */
   session: Session | null;
+  /** Whether the server has closed the socket with the code of a refusal (4000 and above). */
+  refused: boolean;
+  /** Address of the client, as returned by `normaliseAddress`. */
+  readonly address: string;
   /** See `SocketWriter.baseUrl`. */
   readonly baseUrl: string;
 }
@@ -42,6 +46,9 @@ export interface SocketLimits {
 export const RESTART = { code: 1012, reason: 'restart' } as const;
 /** Close code for a backlog over the limit, and for a resuming client whose missed events have left the log. */
 export const SLOW_CONSUMER = { code: 1013, reason: 'slow consumer' } as const;
+
+/** The least close code of a refusal. */
+const REFUSAL = 4000;
 
 /** A text frame, ready to be sent to many sockets. */
 export interface TextFrame {
@@ -212,7 +219,9 @@ export class SocketWriter {
   close(code: number, reason: string): void {
     const socket = this.#socket;
     this.ended();
-    socket?.end(code, wireText(reason));
+    if (socket === null) return;
+    if (code >= REFUSAL) socket.getUserData().refused = true;
+    socket.end(code, wireText(reason));
   }
 
   /** Called by the server when some of the backlog has been sent. */
