@@ -4,7 +4,7 @@ import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema } from './config.ts';
 import { createKeys, readKeys } from './keys.ts';
 import { push, type PushJob, RETRY_DELAYS_MS } from './push.ts';
-import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, removeAllOf, removeSubscription } from './subscriptions.ts';
+import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, readSubscription, removeAllOf, removeSubscription } from './subscriptions.ts';
 
 /** Notifies browsers, also while the page is closed (docs/channels.md). */
 export default definePlugin({
@@ -56,13 +56,20 @@ export default definePlugin({
   },
 });
 
-/** `GET key`, `POST subscription` and `DELETE subscription`, for the user of the token. */
+/** `GET key`, and `GET`, `POST` and `DELETE subscription`, for the user of the token. */
 function registerRoutes(host: PluginHost<Config>): void {
   const credential = 'user';
   host.route({ method: 'GET', path: 'key', credential }, async (_, { environment }) => {
     const keys = await readKeys(host.kv(environment));
     return keys === undefined ? refusal(404, 'Push messages are not set up in this environment') : jsonResponse(200, { publicKey: keys.publicKey });
   });
+  host.route({ method: 'GET', path: 'subscription', credential }, (request, { environment }) =>
+    refusing(async () => {
+      const { endpoint } = request.query;
+      if (endpoint === undefined) throw new UsageError('The query must have the endpoint of the subscription');
+      return jsonResponse(200, { subscribed: (await readSubscription(host.kv(environment), userOf(request), endpoint)) !== undefined });
+    }),
+  );
   host.route({ method: 'POST', path: 'subscription', credential }, (request, { environment }: HookContext<Config>) =>
     refusing(async () => {
       await addSubscription(host.kv(environment), userOf(request), parseSubscription(request.body));

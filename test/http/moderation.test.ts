@@ -57,7 +57,7 @@ t.test('held content is found through no route and no socket, except those for m
   for (const route of apiRoutes) {
     if (route.method !== 'GET' || allowed.has(route.operationId)) continue;
     const own = { ...seeds, ...(await seedFor(route, tenant)), threadId: thread.id, roomId: 'room', commentId: seeds.commentId, userId: 'ann' };
-    for (const search of ['', '?include=comments', '?sort=updatedAt', '?participantId=ann', '?mentions=bob', '?prefix=fresh', '?q=ann']) {
+    for (const search of ['', '?include=comments', '?include=content', '?sort=updatedAt', '?participantId=ann', '?mentions=bob', '?prefix=fresh', '?q=ann']) {
       const { path } = callOf(route, own);
       const { text, status } = await tenant.request('GET', path + search, { headers: await credentialsFor(route, tenant) });
       seen.push(...markers.filter((marker) => text.includes(marker)).map((marker) => `${route.operationId}${search} (${status}) shows ${marker}`));
@@ -239,6 +239,8 @@ t.test('the queue is for moderators, within their rooms', async (t) => {
   };
   const bearer = async (fields: object) => ({ Authorization: `Bearer ${(await tenant.newKey(fields)).value}` });
   const user = async (role: 'member' | 'moderator', rooms?: string[]) => ({ Authorization: '', ...(await tenant.userHeaders({ userId: 'mod', role, ...(rooms === undefined ? {} : { rooms }) })) });
+  const inRoom = async (roomId: string) => done(200, await tenant.request<{ items: unknown[] }>('GET', `/moderation?roomId=${roomId}`)).items.length;
+  t.strictSame([await inRoom('room'), await inRoom('other')], [1, 0], 'of one room');
   t.strictSame(await as(await bearer({ scope: 'moderate' })), [200, 1, 200]);
   t.strictSame(await as(await bearer({ scope: 'read' })), [403, undefined, 403]);
   t.strictSame(await as(await bearer({ scope: 'moderate', rooms: 'other' })), [200, 0, 403]);

@@ -65,12 +65,39 @@ t.test('a user reaches their own inbox, settings and subscriptions from a page, 
     ['GET', '/users/bob/notification-settings', undefined],
     ['PUT', '/users/bob/notification-settings', { email: { reply: false } }],
     ['POST', `/threads/${threadId}/subscription`, { action: 'subscribe' }],
+    ['GET', `/users/bob/subscriptions/${threadId}`, undefined],
   ] as const) {
     t.equal((await tenant.request(method, path, { key: null, headers, body })).status, 200, `${method} ${path}`);
     const other = await tenant.request(method, path.replace('bob', 'ann'), { key: null, headers, body: body === undefined ? undefined : { ...body, userId: 'ann' } });
     t.equal(other.status, 403, `${method} of ann`);
   }
   t.equal((await tenant.request('GET', '/users/ann/notifications', { key: null, headers })).status, 403);
+  t.match(done(200, await tenant.request('GET', `/users/bob/subscriptions/${threadId}`, { key: null, headers })), { threadId, userId: 'bob', state: 'subscribed' });
+  t.match(done(200, await tenant.request('GET', `/users/eve/subscriptions/${threadId}`)), { userId: 'eve', state: 'default' });
+  t.equal((await tenant.request('GET', '/users/bob/subscriptions/th_unknown', { key: null, headers })).status, 404);
+});
+
+t.test('a page of the inbox contains what it is about on request, as far as that still exists and is within the rooms of the token', async (t) => {
+  const { tenant, threadId, settle, mention } = await scene();
+  const gone = await mention('bob');
+  const kept = await mention('bob');
+  const other = await addThread(tenant, 'elsewhere', { userId: 'eve', body: 'Hi @bob', mentions: ['bob'], position: { x: 0.5, y: 0.5 } });
+  await settle();
+  interface Content {
+    readonly items: readonly { readonly commentId: string }[];
+    readonly comments: Readonly<Record<string, { readonly body: string }>>;
+    readonly threads: Readonly<Record<string, { readonly roomId: string; readonly position: unknown }>>;
+  }
+  const read = async (token: object, search = ''): Promise<Content> =>
+    done(200, await tenant.request<Content>('GET', `/users/bob/notifications?include=content${search}`, { key: null, headers: await tenant.userHeaders({ userId: 'bob', ...token }) }));
+  const all = await read({});
+  t.strictSame(Object.keys(all.comments).toSorted(), [gone, kept, other.comments[0]?.id ?? ''].toSorted());
+  t.match(all.threads, { [threadId]: { roomId: 'docs' }, [other.id]: { roomId: 'elsewhere', position: { x: 0.5 } } });
+  t.strictSame(Object.keys((await read({ rooms: ['docs'] })).threads), [threadId]);
+  t.equal((await read({}, '&limit=1')).items.length, 1);
+  done(200, await tenant.request('DELETE', `/comments/${gone}`));
+  t.notOk(gone in (await read({})).comments);
+  t.equal((await tenant.request('GET', '/users/bob/notifications?include=users')).status, 400);
 });
 
 t.test('bad input is refused with the field and the bound', async (t) => {

@@ -45,7 +45,7 @@ t.test('a mention arrives by webhook, mail, Slack and push, unless the settings 
     const { token } = await run<{ token: string }>('token', 'create', '--user', user);
     const { p256dh, auth } = newBrowser();
     const body = JSON.stringify({ endpoint: `${push.url}/${user}`, keys: { p256dh, auth } });
-    const subscribed = await fetch(`${url}/api/v1/plugins/web-push/default/subscription`, { method: 'POST', headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token }, body });
+    const subscribed = await fetch(`${url}/api/v1/plugins/web-push/-/subscription`, { method: 'POST', headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token }, body });
     t.equal(subscribed.status, 201);
   }
 

@@ -63,6 +63,17 @@ t.test('each browser of the user gets it, and nobody else', async (t) => {
   t.same(new Set(receiver.received.map(({ path }) => path)), new Set(['/push/1', '/push/2']));
 });
 
+t.test('a user can ask whether a browser is subscribed for them', async (t) => {
+  const { host, receiver } = await setUp(t);
+  const ask = async (userId: string, query: Record<string, string>) => {
+    const { status, body } = await host.route('GET subscription', { userId, query });
+    return [status, JSON.parse(body)] as const;
+  };
+  const endpoint = `${receiver.url}/push/1`;
+  t.same([await ask('bob', { endpoint }), await ask('cleo', { endpoint })], [[200, { subscribed: true }], [200, { subscribed: false }]]);
+  t.match(await ask('bob', {}), [400, { error: 'The query must have the endpoint of the subscription' }]);
+});
+
 t.test('a browser in which another user signs in no longer gets what is for the former', async (t) => {
   const { host, receiver, browser } = await setUp(t);
   await subscribe(host, browser, `${receiver.url}/push/1`, 'cleo');

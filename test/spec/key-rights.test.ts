@@ -65,6 +65,7 @@ const rights: Readonly<Record<string, readonly KeyKind[]>> = {
   'notifications.read': ['full', 'inside', 'outside'],
   'notificationSettings.get': everybody,
   'notificationSettings.put': ['full'],
+  'subscriptions.get': readers,
   'subscriptions.change': writers,
   'p2pState.get': readers,
   'p2pState.put': writers,

@@ -9,6 +9,7 @@ export interface Filters {
   resolved?: boolean;
   unread?: boolean;
   userId?: string;
+  roomId?: string;
   participantId?: string;
   mentions?: string;
   createdSince?: string;
@@ -43,13 +44,14 @@ export interface Page {
 
 const MAX_LIMIT = 1_000;
 const MAX_TEXT_LENGTH = 256;
+const MAX_ROOM_ID_LENGTH = 512;
 
 const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
   threads: ['resolved', 'userId', 'participantId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
   comments: ['userId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
   rooms: ['updatedSince', 'prefix', 'metadata'],
   users: ['q', 'seenSince', 'kind', 'metadata'],
-  moderation: ['state', 'userId'],
+  moderation: ['state', 'userId', 'roomId'],
   notifications: ['unread'],
 };
 
@@ -113,8 +115,11 @@ function setFilter(filters: Filters, name: Exclude<keyof Filters, 'metadata'>, v
     case 'seenSince':
       filters[name] = parseTime(name, value);
       break;
+    case 'roomId':
+      filters.roomId = parseText(name, value, MAX_ROOM_ID_LENGTH);
+      break;
     default:
-      filters[name] = parseText(name, value);
+      filters[name] = parseText(name, value, MAX_TEXT_LENGTH);
   }
 }
 
@@ -134,8 +139,8 @@ function parseLimit(text: string | null): number | null {
   return Math.min(limit, MAX_LIMIT);
 }
 
-function parseText(name: string, value: string): string {
-  if (value.length < 1 || value.length > MAX_TEXT_LENGTH) throw invalidField(name, `must be 1 to ${MAX_TEXT_LENGTH} characters`, value.length);
+function parseText(name: string, value: string, most: number): string {
+  if (value.length < 1 || value.length > most) throw invalidField(name, `must be 1 to ${most} characters`, value.length);
   return value;
 }
 

@@ -19,8 +19,9 @@ import { authorPrefix, findItem, readReports, publishedComment, statePrefix } fr
  */
 export async function listItems(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireModerator(actor);
-  const { state = 'held', userId } = query.filters;
-  const isShown = (item: ModerationItem): boolean => isReachable(actor, item) && (userId === undefined || item.userId === userId);
+  const { state = 'held', userId, roomId } = query.filters;
+  const isShown = (item: ModerationItem): boolean =>
+    isReachable(actor, item) && (userId === undefined || item.userId === userId) && (roomId === undefined || item.roomId === roomId);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: moderationOf(actor.environment.id),
     prefix: statePrefix(state),

@@ -10,8 +10,8 @@ import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { hasStoredResponse, type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
-import type { ListQuery, Page } from '../lists/list-query.ts';
-import { readPage } from '../lists/paging.ts';
+import type { ListQuery } from '../lists/list-query.ts';
+import { readPage, type TextPage } from '../lists/paging.ts';
 import { inboxOf } from '../records/partitions.ts';
 import { scanEntries } from '../records/scan.ts';
 import { keyOfNotification, readNotification, replaceNotification, SHOWN_PREFIX, UNREAD_PREFIX, unreadCount } from './notification-records.ts';
@@ -23,7 +23,7 @@ const readInput = new InputSchema(NotificationsReadSchema);
  * A page of the inbox of a user, newest first by default: `{"unreadCount":…,"items":[…]}`. A credential confined to rooms gets
  * and counts those of its rooms. Throws `forbidden`, `invalid_request`, `invalid_cursor`.
  */
-export async function listNotifications(ctx: Context, actor: Actor, userId: string, query: ListQuery): Promise<Page> {
+export async function listNotifications(ctx: Context, actor: Actor, userId: string, query: ListQuery): Promise<TextPage> {
   requireOwnUser(actor, userId, 'read');
   const { id } = actor.environment;
   const inbox = inboxOf(id, userId);

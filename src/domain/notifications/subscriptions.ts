@@ -3,7 +3,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { type SubscriptionAction, SubscriptionSchema, type SubscriptionState } from '../../model/notification.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import { requireRoomAccess } from '../access/access.ts';
-import type { Actor, UserActor } from '../access/actor.ts';
+import type { Actor } from '../access/actor.ts';
 import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
@@ -39,12 +39,13 @@ export async function changeSubscription(ctx: Context, actor: Actor, threadId: s
 }
 
 /**
- * What the user of a token has chosen for a thread, as `changeSubscription` returns it; `default` if nothing. Throws `forbidden`,
- * `thread_not_found`.
+ * What a user has chosen for a thread, as `changeSubscription` returns it; `default` if nothing. Throws `forbidden`,
+ * `invalid_request`, `thread_not_found`.
  */
-export async function getSubscription(ctx: Context, actor: UserActor, threadId: string): Promise<string> {
+export async function getSubscription(ctx: Context, actor: Actor, userId: string, threadId: string): Promise<string> {
   await requireThreadAccess(ctx, actor, threadId);
-  const { userId, environment: { id } } = actor;
+  requireOwnUser(actor, userId, 'read');
+  const { id } = actor.environment;
   if ((await ctx.store.get(threadPartition(id, threadId), THREAD_KEY)) === undefined) throw threadNotFound();
   const { choices } = await readFollowers(ctx, id, threadId);
   const { user } = await readRecipient(ctx.store, id, userId);

@@ -6,6 +6,7 @@ import type { ApiRequest } from './api-request.ts';
 import { type ApiResponse, ok, page, type Parameter } from './route.ts';
 
 const texts = {
+  content: 'adds `comments` and `threads`: what the notifications are about, by id',
   comments: 'adds `comments` to each thread',
   users: 'adds `users`: the name, picture and kind of authors, mentioned users and those who reacted, by id',
 } as const;
@@ -16,7 +17,7 @@ const NO_PARTS: ReadonlySet<Part> = new Set();
 /** The parameter `include` of a route that can add these parts to its response. */
 export function includeParameter(...parts: readonly Part[]): Parameter {
   const description = `Separated by commas. ${parts.map((part) => `\`${part}\`: ${texts[part]}`).join('. ')}.`;
-  return { name: 'include', schema: Type.String({ pattern: `^(?:${parts.join('|')})(?:,(?:${parts.join('|')}))*$`, description }) };
+  return { name: 'include', schema: Type.String({ pattern: `^(?:${parts.join('|')})(?:,(?:${parts.join('|')}))*$`, description }), example: parts.at(-1) };
 }
 
 /** The parts that the query asks for. Throws `invalid_request` for any other than `allowed`. */

@@ -57,12 +57,15 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   }
 }
 
+/** Stands in the path for the environment of the credential: a page need not know its name, and no environment has this one. */
+const OWN = '-';
+
 /** The environment in the path, which must be that of the credential. */
 async function environmentOf(request: ApiRequest): Promise<Environment> {
   const slug = request.param('environment');
   const own = request.caller?.environment;
   if (own !== undefined) {
-    if (own.slug === slug) return own;
+    if (own.slug === slug || slug === OWN) return own;
     throw new CollabError('environment_not_found', `The credential is not one of the environment ${slug.slice(0, 128)}`);
   }
   const environment = await findEnvironment(request.ctx, slug);

@@ -76,6 +76,8 @@ export interface Payload {
 export interface Parameter {
   readonly name: string;
   readonly schema: TSchema;
+  /** An example value, if it is not that of all parameters with this name. */
+  readonly example?: unknown;
 }
 
 /** The response of a handler. */

@@ -113,9 +113,9 @@ function parametersOf(route: Route): JsonObject[] {
   return [...path, ...(route.query ?? []).map(queryParameter), ...headers];
 }
 
-function queryParameter({ name, schema }: Parameter): JsonObject {
+function queryParameter({ name, schema, example = queryExamples[name] }: Parameter): JsonObject {
   const isMap = 'type' in schema && schema.type === 'object';
-  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: withSchemaRefs(schema), ...exampleOf(queryExamples[name]) };
+  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: withSchemaRefs(schema), ...exampleOf(example) };
 }
 
 function conditionsOf({ conditions }: Route): JsonObject[] {

@@ -49,6 +49,7 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   moderation: [
     { name: 'state', schema: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('decided')], { default: 'held', description: '`held`: content that waits for approval; `reported`: comments that users reported; `decided`: what was decided within 30 days.' }) },
     { name: 'userId', schema: text('Author of the content.') },
+    { name: 'roomId', schema: Type.String({ minLength: 1, maxLength: 512, description: 'The room of the content.' }) },
   ],
   notifications: [{ name: 'unread', schema: Type.Boolean({ description: 'True: only unread notifications; false: only those that were read.' }) }],
 };

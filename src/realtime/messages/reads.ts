@@ -82,7 +82,7 @@ export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
     },
   ],
   ['notification-settings.get', (ctx, actor) => getNotificationSettings(ctx, actor, actor.userId)],
-  ['thread.subscription', (ctx, actor, data) => getSubscription(ctx, actor, read(threadInput, data).threadId)],
+  ['thread.subscription', (ctx, actor, data) => getSubscription(ctx, actor, actor.userId, read(threadInput, data).threadId)],
 ]);
 
 /** The schema of `data` of each read, by type; null for one without. */

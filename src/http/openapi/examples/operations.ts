@@ -84,6 +84,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
   'notifications.read': { body: { ids: [notification.id] }, responses: { 200: { unreadCount: 0 } } },
   'notificationSettings.get': { responses: { 200: { inApp: both, email: both, webhook: both } } },
   'notificationSettings.put': { body: { email: { reply: false } }, responses: { 200: { inApp: both, email: { mention: true, reply: false }, webhook: both } } },
+  'subscriptions.get': { responses: { 200: { threadId: thread.id, userId: 'ann', state: 'default' } } },
   'subscriptions.change': { body: { userId: 'bob', action: 'mute' }, responses: { 200: { threadId: thread.id, userId: 'bob', state: 'muted' } } },
 
   'p2pState.get': {
