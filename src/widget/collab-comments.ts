@@ -266,6 +266,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       this.shadowRoot.adoptedStyleSheets = [...this.shadowRoot.adoptedStyleSheets, ...opened.sheets.map(styleSheet)];
       opened.acceptDrops(this.renderRoot, () => this.#app);
       opened.dragPins(this.renderRoot, this, () => this.#app);
+      opened.holdFocus(this.renderRoot as ShadowRoot, this, () => this.#app?.toasts.add({ kind: 'problem', text: this.#app.language.text('focusTaken') }));
     }
     this.#opened = opened;
     this.#followChanges();

@@ -155,6 +155,7 @@ export const de: Strings = {
   errorGone: 'Das wurde inzwischen gelöscht.',
   errorConnection: 'Es gibt keine Verbindung. Dein Text bleibt erhalten. Versuche es gleich erneut.',
   errorServer: 'Der Server konnte das nicht ausführen. Dein Text bleibt erhalten. Versuche es gleich erneut.',
+  focusTaken: 'Diese Seite holt sich die Tastatur zurück. Schließe ihren Dialog, um hier zu schreiben.',
   errorSetup: 'Die Kommentare sind nicht eingerichtet: Das Attribut {name} fehlt.',
   errorAttribute: 'Die Kommentare sind nicht eingerichtet: {reason}',
   inbox: 'Benachrichtigungen',

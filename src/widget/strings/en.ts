@@ -55,6 +55,7 @@ export const en = {
   errorGone: 'This was deleted meanwhile.',
   errorConnection: 'There is no connection. What you wrote is kept. Try again in a moment.',
   errorServer: 'The server could not do this. What you wrote is kept. Try again in a moment.',
+  focusTaken: 'This page takes the keyboard back. Close its dialog to write here.',
   errorSetup: 'The comments are not set up: the attribute {name} is missing.',
   errorAttribute: 'The comments are not set up: {reason}',
 } as const;

@@ -10,6 +10,7 @@ import './viewer.ts';
 
 export { Announcements } from '../core/announcements.ts';
 export { moveThread } from '../core/thread-writes.ts';
+export { holdFocus } from '../hold-focus.ts';
 export { onShortcut } from '../shortcuts.ts';
 export { panelView } from './panel.ts';
 export { popoverView } from './popover.ts';
