@@ -81,7 +81,7 @@ t.test('when exports are killed by SIGKILL and SIGINT beside a busy server, thei
   const path = join(dir, 'data', 'store');
   await addUsers(path, keys.environment.id);
   const cluster = await startCluster({ workers: 1, folder: { dir, keys } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const database = await openDatabase(path);
   t.teardown(() => Promise.all([database.log.close(), database.root.close()]));
   const load = new Load(cluster);

@@ -10,7 +10,7 @@ const config = { demo: true, shutdown: { closeSpreadSeconds: 0 } };
 
 async function startDemo(t: Test, folder: Folder, port = 0): Promise<Cluster> {
   const cluster = await startCluster({ workers: 2, folder, port });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   return cluster;
 }
 

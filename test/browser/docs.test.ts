@@ -40,7 +40,7 @@ async function proxyBelow(t: Test, url: string, path: string): Promise<string> {
 
 t.test('the API reference shows every operation, from this server alone', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1 });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const below = await openReference(t, `${await proxyBelow(t, cluster.url, '/comments')}/comments`);
   t.equal(await below.locator('.opblock').count(), apiRoutes.length + 1, 'also below a path of a proxy');
   t.match(await below.locator('.servers').innerText(), /\/comments\/api\/v1/);
@@ -83,7 +83,7 @@ t.test('the API reference shows every operation, from this server alone', { skip
 
 t.test('nothing is there when docs is false', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { docs: false } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.css']) t.equal((await fetch(cluster.url + path)).status, 404, path);
   t.equal((await fetch(`${cluster.url}/api/v1/openapi.json`)).status, 200);
 });

@@ -6,7 +6,7 @@ import { api } from '../helpers/widget-page.ts';
 
 t.test('the widget in Firefox', { skip: firefoxSkipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
   const page = await openFirefox(t);
   await page.open(`${cluster.url}/demo/page?user=ann`);

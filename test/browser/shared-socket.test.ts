@@ -173,7 +173,7 @@ t.test('a tab whose leader holds the lock and does not answer connects by itself
 
 t.test('widgets with share-connection have one connection', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { demo: true } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext();
   await context.addInitScript(`
     globalThis.own = 0;

@@ -12,7 +12,7 @@ const picture = (name: string): string => `transfer.items.add(new File([Uint8Arr
 
 t.test('what the widget shows beside the page', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(t, context, await servePage(t, cluster, table));

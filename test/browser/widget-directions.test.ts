@@ -10,7 +10,7 @@ const strings = { typingOne: '{name} מקליד…', thread: 'שרשור מאת 
 
 t.test('names in sentences that run in the other direction', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const bob = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'bob');
 

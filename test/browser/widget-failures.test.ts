@@ -49,7 +49,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const ann = await openDemo(t, await browser.newContext({ viewport }), cluster, 'ann', refusals);
   const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob', refusals);

@@ -27,7 +27,7 @@ async function remove(page: Page, text: string): Promise<void> {
 
 t.test('what two users do on one page', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport });
   const ann = await openDemo(t, context, cluster, 'ann');

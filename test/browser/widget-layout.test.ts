@@ -18,7 +18,7 @@ async function openThread(t: Parameters<typeof openBrowser>[0], cluster: Cluster
 
 t.test('the layout of the widget in a browser', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const page = await openThread(t, cluster, ['The first', 'The second']);
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
   const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression));

@@ -34,7 +34,7 @@ const changes: Readonly<Record<string, Rows>> = {
 
 t.test('pins in lists whose rows have the same text', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(t, context, await servePage(t, cluster, '<style>dd, button { margin: 4px; padding: 10px 120px } li { margin: 24px }</style><main></main>'));
   await live(page);

@@ -51,7 +51,7 @@ async function hand(page: Page, event: 'drop' | 'paste', { name, mimeType, buffe
 
 t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t, microphone);
   const viewport = { width: 1200, height: 900 };
   const ann = await openDemo(t, await browser.newContext({ viewport }), cluster, 'ann');

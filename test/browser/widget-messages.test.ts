@@ -36,7 +36,7 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport, permissions: ['clipboard-read', 'clipboard-write'] });
 

@@ -13,7 +13,7 @@ t.test('the widget tells authors what moderation does with their comments', { sk
   const folder = await initFolder({ demo: true, shutdown: { closeSpreadSeconds: 0 }, plugins: [{ use: 'moderation-rules', config: { rules } }] });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 1, folder });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Reply here', position: { x: 0.5, y: 0.3 } });
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });

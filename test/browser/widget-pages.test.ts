@@ -10,7 +10,7 @@ import { api, comment, field, live, openPage, pin, popover } from '../helpers/wi
 
 t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(t, context, await servePage(t, cluster, '<style>p, button { padding: 20px }</style><main></main>'));
   await live(page);

@@ -18,7 +18,7 @@ async function violations(page: Page): Promise<string[]> {
 
 t.test('the widget shows what the role of the user may do', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
   const create = async (body: string, x: number, userId = 'ci-bot'): Promise<{ readonly id: string; readonly commentId: string }> => {
     const { thread } = (await (await api(cluster, 'POST', '/rooms/own/threads', { userId, body, position: { x, y: 0.5 } })).json()) as { thread: { id: string } };

@@ -7,7 +7,7 @@ import { api, live, openPage, popover } from '../helpers/widget-page.ts';
 
 t.test('the styles of the widget', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   for (const [userId, name] of [['ann', 'Ann'], ['bob', 'Bob']]) await api(cluster, 'PUT', `/users/${userId}`, { name });
   const { thread } = (await (await api(cluster, 'POST', '/rooms/own/threads', { userId: 'ann', body: 'The first', position: { x: 0.5, y: 0.1 } })).json()) as { thread: { id: string } };

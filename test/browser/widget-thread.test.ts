@@ -9,7 +9,7 @@ const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
 
 t.test('an open thread and the list of threads', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const page = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' }), cluster, 'ann');
   await api(cluster, 'PUT', '/users/max', { name: longName });

@@ -48,7 +48,7 @@ async function dropOnPanel(page: Page): Promise<void> {
 
 t.test('messages cover nothing that is needed and stay within the window', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 800 } });
   const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ann', body: 'In the corner', position: { x: 0.97, y: 0.5 } })).json()) as { thread: { id: string } };
   for (let reply = 1; reply <= 9; reply++) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `Reply ${reply}` });

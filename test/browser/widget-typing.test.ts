@@ -21,7 +21,7 @@ const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector
 
 t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);

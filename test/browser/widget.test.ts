@@ -19,7 +19,7 @@ async function violations(page: Page): Promise<string[]> {
 
 t.test('the widget in a browser', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
   const browser = await openBrowser(t);

@@ -10,6 +10,7 @@ import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const folder = tempFolder(t);
 const dir = join(folder, 'live');
@@ -45,7 +46,7 @@ const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string => join(da
 t.before(async () => {
   keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
-  token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
+  token = await userToken(keys, 'ann');
 });
 
 t.test('backups of a server that keeps deleting files contain every file that their records name', async (t) => {

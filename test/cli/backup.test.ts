@@ -9,6 +9,7 @@ import { newFolder } from '../helpers/new-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const folder = tempFolder(t);
 const dir = join(folder, 'live');
@@ -44,7 +45,7 @@ interface Items {
 t.before(async () => {
   keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
-  token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
+  token = await userToken(keys, 'ann');
 });
 
 t.test('a backup of a server under write load is complete, and its manifest describes it', async (t) => {

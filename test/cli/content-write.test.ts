@@ -10,6 +10,7 @@ import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 // Threads, comments and uploads that the command line creates, while a server runs and while none does.
 
@@ -151,7 +152,7 @@ t.test('plugins filter what is created, as they filter requests', async (t) => {
 
 t.test('beside a server, a browser gets the event of each write at once, and the file', async (t) => {
   const server = await startServer(t, dir, ['--workers', '2']);
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', ...asAnn]);
+  const token = await userToken(init, 'ann');
   const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { protocols: ['collab.v1', `collab.key.${init.publishableKey}`, `collab.token.${token}`] });
   t.teardown(() => socket.close());
   await socket.opened;

@@ -6,6 +6,7 @@ import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 // Rooms, threads, comments and uploads on the command line, beside a running server that has to see each change.
 
@@ -75,7 +76,7 @@ t.test('comments are listed, shown and deleted', async (t) => {
 });
 
 t.test('uploads are listed, shown, and deleted if no comment links them', async (t) => {
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--user', 'ann', ...inDefault]);
+  const token = await userToken(init, 'ann');
   const [linked, free] = [await uploadSound(server, init, token), await uploadSound(server, init, token)];
   const { id: threadId, comments } = await newThread('files', 'listen', { attachmentIds: [linked.id] });
   t.match(await collabJson(t, ['upload', 'list', ...inDefault]), { items: [{ id: linked.id, uploadedBy: 'ann', commentId: comments[0]?.id }, { id: free.id, commentId: null }], more: false });

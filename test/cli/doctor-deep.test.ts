@@ -12,12 +12,14 @@ import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { formOf } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 t.test('doctor --deep names the file, the record and the event that one flipped bit has changed', async (t) => {
   const dir = tempFolder(t);
-  const { secretKey, publishableKey, environment } = await newFolder(dir);
+  const keys = await newFolder(dir);
+  const { secretKey, publishableKey, environment } = keys;
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const token = await userToken(keys, 'ann');
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
   await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: '{"userId":"ann","body":"needle"}' });

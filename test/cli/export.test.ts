@@ -9,6 +9,7 @@ import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { formOf } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const folder = tempFolder(t);
 const dir = join(folder, 'live');
@@ -26,7 +27,7 @@ t.before(async () => {
   keys = await newFolder(dir);
   await collabJson(t, ['env', 'create', 'staging', '--dir', dir]);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const token = await userToken(keys, 'ann');
   userHeaders = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
 });
 

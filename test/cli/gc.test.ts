@@ -8,6 +8,7 @@ import { collab, collabJson } from '../helpers/command.ts';
 import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 interface FilesCheck {
   readonly name: string;
@@ -19,8 +20,9 @@ interface FilesCheck {
 t.test('files that are not needed are found by doctor and removed by gc', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
-  const { environment, publishableKey } = await newFolder(dir);
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--dir', dir, '--env', 'default', '--user', 'ann']);
+  const keys = await newFolder(dir);
+  const { environment, publishableKey } = keys;
+  const token = await userToken(keys, 'ann');
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
   const bytes = new Uint8Array(await picture(300, 300).jpeg().toBuffer());

@@ -3,11 +3,12 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { join } from 'node:path';
 import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
-import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
+import { collab, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 /** Long enough that a backup is still copying the file when it gets the signal. No space is used on the disk. */
 const LARGE_FILE_BYTES = 2 ** 31;
@@ -62,7 +63,7 @@ t.test('an interrupted backup leaves no files and no retention lease behind, so 
   const to = join(parent, 'today');
   const keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const token = await userToken(keys, 'ann');
   const server = await startServer(t, dir, ['--workers', '1']);
   const { id } = await uploadSound(server, keys, token);
   const name = join('files', keys.environment.id, id.slice(0, 10), id);

@@ -17,7 +17,7 @@ async function open(t: Test, { url, keys }: Cluster, collab: CollabClient, userI
 
 t.test('notifications arrive live, and what one session marks as read is read in the other', async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { exempt: ['127.0.0.0/8'] } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const collab = new CollabClient({ serverUrl: cluster.url, secretKey: cluster.keys.secretKey });
   for (const userId of ['ann', 'bob', 'cat']) await collab.users.put(userId, {});
   const sockets = new CuttableSockets();

@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import t from 'tap';
-import { type Cluster, collab, initFolder, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, initFolder, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const LIVES = 6 * CRASH_FACTOR;
 const WORKER_KILLS_A_LIFE = 3;
@@ -44,8 +45,7 @@ t.test('when workers and primaries are killed under load, every answered write i
     const answer = await send(`${base}/rooms/lobby/threads`, secretKey, agent, { userId: 'ann', body: 'first' });
     threads.push((JSON.parse(answer?.body ?? '') as { thread: { id: string } }).thread.id);
   }
-  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', folder.dir, '--json');
-  const { token } = JSON.parse(stdout) as { token: string };
+  const token = await userToken(folder.keys, 'ann');
   const clients = Array.from({ length: 4 }, () => new ResumingClient({
     url: () => `${base.replace('http', 'ws')}/ws`,
     headers: { 'X-Service-Key': publishableKey, 'X-Service-Token': token },

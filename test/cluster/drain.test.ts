@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import t from 'tap';
 import { collab, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { SocketWriter } from '../helpers/socket-writer.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 t.test('a WebSocket write in progress during a rolling restart or a stop gets its reply before the socket is closed', async (t) => {
   const config = { shutdown: { drainSeconds: 10, closeSpreadSeconds: 1 }, rateLimit: { exempt: ['127.0.0.1'] }, ws: { messagesPerSecond: 10_000, messageBurst: 10_000 } };
@@ -15,8 +16,7 @@ t.test('a WebSocket write in progress during a rolling restart or a stop gets it
   await fetch(`${server.url}/api/v1/users/ann`, { method: 'PUT', headers, body: '{"name":"Ann"}' });
   const made = await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: '{"userId":"ann","body":"first"}' });
   const { thread } = (await made.json()) as { thread: { id: string } };
-  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', server.dir, '--json');
-  const { token } = JSON.parse(stdout) as { token: string };
+  const token = await userToken(server.keys, 'ann');
   const writers = Array.from({ length: 12 }, (_, i) => new SocketWriter({
     url: `${server.url.replace('http', 'ws')}/api/v1/ws`,
     headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },

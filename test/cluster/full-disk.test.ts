@@ -1,9 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { type Cluster, collab, initFolder, startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { noSmallDisk, type SmallDisk, smallDisk } from '../helpers/small-disk.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const MB = 1024 * 1024;
 
@@ -47,8 +48,7 @@ async function started(t: Test, disk: SmallDisk, config: object): Promise<{ serv
   });
   await ask(server, 'PUT', '/users/ann', { name: 'Ann' });
   const created = await ask(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
-  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', folder.dir, '--json');
-  const { token } = JSON.parse(stdout) as { token: string };
+  const token = await userToken(folder.keys, 'ann');
   const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token } });
   await socket.frame('welcome');
   return { server, thread: (JSON.parse(created.text) as { thread: { id: string } }).thread.id, socket };

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collab, collabJson, startServer } from '../helpers/cli.ts';
+import { collab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { failingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { formOf, uploadSound } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 import { wav } from '../fixtures/media.ts';
 
 /**
@@ -56,7 +57,7 @@ t.test('a web worker whose write-ahead log fails with an I/O error logs that, an
 
 t.test('an upload that fails with an I/O error is answered with storage_failed, and nothing of it is left', { skip: noFailingDisk }, async (t) => {
   const { server, dir, keys, breakDisk, broken } = await started(t, 'files');
-  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const token = await userToken(keys, 'ann');
   const headers = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
   const files = (): string[] => readdirSync(join(dir, 'data', 'files'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name);
   // Makes the folder of the next files, so that the flush of a folder that fails is the one after the file was moved there.

@@ -8,6 +8,7 @@ import { collab, initFolder, stablePort, startCluster, until } from '../helpers/
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
 import { readSource } from '../helpers/sources.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 /** Sum of the samples of a family whose labels match. */
 function total(families: Map<string, Family>, name: string, labels: Readonly<Record<string, string>> = {}, suffix = ''): number {
@@ -100,7 +101,7 @@ t.test('a port in use is a clear start error', async (t) => {
 t.test('a cluster of two workers counts requests, sockets, events and commits', async (t) => {
   const port = await stablePort();
   const cluster = await startCluster({ workers: 2, config: { metrics: { port }, rateLimit: { perMinute: 60 }, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const { secretKey, publishableKey } = cluster.keys;
   const read = async (): Promise<Map<string, Family>> => parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
   const api = (method: string, path: string, body?: object): Promise<Response> =>
@@ -110,7 +111,7 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   await api('PUT', '/users/ann', { name: 'Ann' });
-  const { token } = JSON.parse((await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', cluster.dir, '--json')).stdout) as { token: string };
+  const token = await userToken(cluster.keys, 'ann');
   const url = `${cluster.url.replace('http', 'ws')}/api/v1/ws`;
   const headers = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
   const socket = new TestSocket(url, { headers });

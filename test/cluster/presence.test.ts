@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { type Cluster, collab, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, isRunning, startCluster, until } from '../helpers/cluster.ts';
 import { type Frame, TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 type Row = { readonly userId: string; readonly connections: number };
 
@@ -21,8 +22,7 @@ async function cluster(t: Test): Promise<Cluster> {
 
 /** Opens sockets of a user that join the room. The system decides which worker gets which socket. */
 async function enter(server: Cluster, userId: string, count = 1): Promise<TestSocket[]> {
-  const created = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
-  const { token } = JSON.parse(created.stdout) as { token: string };
+  const token = await userToken(server.keys, userId);
   const headers = { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token };
   const sockets = Array.from({ length: count }, () => new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers }));
   for (const socket of sockets) {

@@ -5,6 +5,7 @@ import { lockOwner } from '../../src/cluster/data-folder-lock.ts';
 import { type Cluster, type ClusterOptions, collab, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const quick = { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
 
@@ -39,8 +40,7 @@ const bodies = async (server: Cluster, threadId: string): Promise<string[]> =>
   (await api<{ items: { body: string }[] }>(server, 'GET', `/threads/${threadId}/comments`)).body.items.map(({ body }) => body);
 
 async function connect(server: Cluster, userId: string): Promise<TestSocket> {
-  const created = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
-  const { token } = JSON.parse(created.stdout) as { token: string };
+  const token = await userToken(server.keys, userId);
   const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
     headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
   });

@@ -21,7 +21,7 @@ const skip = process.platform === 'linux' ? false : 'the peak is read from /proc
 
 t.test('bodies of requests without a credential take no memory', { skip }, async (t) => {
   const cluster = await startCluster({ workers: 1 });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const [worker = 0] = cluster.pids('web');
   const refuse = async (request: string, length: string): Promise<void> => {
     const connection = await RawConnection.open(cluster.port);

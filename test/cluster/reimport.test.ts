@@ -6,6 +6,7 @@ import { collab, startCluster, until } from '../helpers/cluster.ts';
 import { type Connection, connectToBoth } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const API = '/api/v1';
 
@@ -53,7 +54,7 @@ t.test('an environment is deleted and imported while a server is running: every 
       sent.once('error', reject);
     });
   const openSocket = async (search = ''): Promise<TestSocket> => {
-    const { token } = JSON.parse(await run('token', 'create', '--env', 'default', '--user', 'ann')) as { token: string };
+    const token = await userToken(server.keys, 'ann');
     const socket = new TestSocket(`${server.url.replace('http', 'ws')}${API}/ws${search}`, { headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token } });
     t.teardown(() => socket.terminate());
     await socket.frame('welcome');

@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs';
 import t from 'tap';
-import { collab, startCluster } from '../helpers/cluster.ts';
+import { startCluster } from '../helpers/cluster.ts';
 import { startLoad } from '../helpers/load.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 t.test('SIGHUP replaces every web worker: no request is refused, and clients that reconnect miss nothing', async (t) => {
   const server = await startCluster({ config: { shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
@@ -17,8 +18,7 @@ t.test('SIGHUP replaces every web worker: no request is refused, and clients tha
     (await (await fetch(`${server.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })).json()) as Record<string, { id: string }>;
   await call('PUT', '/users/ann', { name: 'Ann' });
   const { thread } = await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
-  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', server.dir, '--json');
-  const { token } = JSON.parse(stdout) as { token: string };
+  const token = await userToken(server.keys, 'ann');
   const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
     headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
   });
@@ -33,7 +33,7 @@ t.test('SIGHUP replaces every web worker: no request is refused, and clients tha
   const comments = `${server.url}/api/v1/threads/${thread?.id}/comments`;
   const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
   const loads = [
-    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true }),
+    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 2 }),
     startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 2 }),
     // Idle between requests for longer than it takes to replace a worker, but shorter than the core's idle timeout.
     startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),

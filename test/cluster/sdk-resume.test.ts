@@ -8,7 +8,7 @@ import { snapshotOf } from '../helpers/session.ts';
 
 t.test('sessions survive kill -9 of workers while both users write', async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { exempt: ['127.0.0.0/8'] } } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const { secretKey, publishableKey } = cluster.keys;
   const collab = new CollabClient({ serverUrl: cluster.url, secretKey, maxRetries: 8 });
   const sessions = await Promise.all(

@@ -8,7 +8,7 @@ const BYTES = 'application/octet-stream';
 /** A server with one web worker, which gets every request. It ends with the test. */
 async function oneWorker(t: Test, mergeSecondsPerMinute: number): Promise<Cluster> {
   const server = await startCluster({ workers: 1, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] }, crdt: { mergeSecondsPerMinute } } });
-  t.teardown(() => server.stop());
+  t.teardown(() => server.kill());
   return server;
 }
 

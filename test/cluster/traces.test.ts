@@ -51,7 +51,7 @@ t.test('every request is sent as a span of the trace that its client names', asy
   const receiver = await startReceiver(t);
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=docs', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' };
   const cluster = await startCluster({ workers: 1, env });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const startedAt = Date.now();
   await ask(cluster, '/rooms/demo/threads', { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'vendor=1', 'X-Request-Id': 'req-1' });
   await ask(cluster, '/rooms/demo', { traceparent: `00-${TRACE}-${PARENT}-00`, 'X-Request-Id': 'not-sampled' });
@@ -125,7 +125,7 @@ t.test('nothing is loaded unless traces are to be sent', async (t) => {
 t.test('a collector that is away is reported in the log, and requests are answered', async (t) => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_TIMEOUT: '500', OTEL_BSP_SCHEDULE_DELAY: '100' };
   const cluster = await startCluster({ workers: 1, env });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   t.equal(await ask(cluster, '/rooms'), 200);
   t.match(await cluster.logged(({ msg }) => msg === 'traces could not be sent'), { level: 'warn', worker: 'web-1', reason: String });
   t.equal(await ask(cluster, '/rooms'), 200);

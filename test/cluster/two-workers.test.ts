@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { type Cluster, type ClusterOptions, collab, startCluster } from '../helpers/cluster.ts';
+import { type Cluster, type ClusterOptions, startCluster } from '../helpers/cluster.ts';
 import { type Connection, connectToBoth, type WorkerAnswer } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 // What two workers, in separate processes, have to get right together.
 
@@ -39,14 +40,9 @@ async function startThread(connection: Connection): Promise<string> {
   return (JSON.parse(body) as { thread: { id: string } }).thread.id;
 }
 
-async function tokenOf({ dir }: Cluster): Promise<string> {
-  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir, '--json');
-  return (JSON.parse(stdout) as { token: string }).token;
-}
-
 /** Opens sockets as ann until both workers have at least two. */
 async function sockets(t: Test, server: Cluster): Promise<TestSocket[]> {
-  const token = await tokenOf(server);
+  const token = await userToken(server.keys, 'ann');
   const before = connectionCounts(server);
   const opened: TestSocket[] = [];
   while (connectionCounts(server).some((now, worker) => now < (before[worker] ?? 0) + 2)) {
@@ -163,7 +159,7 @@ t.test('no request, however malformed, ends a worker', async (t) => {
   const opened = await connections(t, server, 1);
   const thread = await startThread(at(opened, 0));
   const pids = server.pids('web');
-  const hostile = hostileBytes(server, thread, await tokenOf(server));
+  const hostile = hostileBytes(server, thread, await userToken(server.keys, 'ann'));
   for (let batch = 0; batch < hostile.length; batch += 40) {
     await Promise.all(hostile.slice(batch, batch + 40).map((bytes) => throwAt(server.port, bytes)));
   }

@@ -6,6 +6,7 @@ import { type Proxy, proxies } from '../helpers/proxy.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { readSource } from '../helpers/sources.ts';
 import { TestSocket } from '../helpers/socket.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 interface Answer {
   readonly status: number;
@@ -67,13 +68,13 @@ async function* streamed(url: string, headers: Readonly<Record<string, string>>)
 function testProxy(proxy: Proxy): void {
   t.test(`behind ${proxy.name} as docs/deploy configures it`, { skip: proxy.absent ?? false }, async (t) => {
     const cluster: Cluster = await startCluster({ workers: 2, config: { trustProxy: ['127.0.0.0/8'], rateLimit: { perMinute: 40 }, shutdown: { closeSpreadSeconds: 0 } } });
-    t.teardown(() => cluster.stop());
+    t.teardown(() => cluster.kill());
     const port = await stablePort();
     await proxy.start(t, { proxy: port, server: cluster.port });
     const { secretKey, publishableKey } = cluster.keys;
     const { stdout } = await collab('key', 'create', '--env', 'default', '--kind', 'secret', '--rate-limit', 'unlimited', '--dir', cluster.dir, '--json');
     const backend = { Authorization: `Bearer ${(JSON.parse(stdout) as { secretKey: string }).secretKey}`, 'Content-Type': 'application/json' };
-    const { token } = JSON.parse((await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', cluster.dir, '--json')).stdout) as { token: string };
+    const token = await userToken(cluster.keys, 'ann');
     const user = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
     const post = (path: string, body: object, from?: string): Promise<Answer> => ask(port, `/api/v1${path}`, { method: 'POST', headers: backend, body: JSON.stringify(body), ...(from !== undefined && { from }) });
     let ready = await ask(port, '/sdk/manifest.json');

@@ -18,7 +18,7 @@ const examples = new URL('../../examples/', import.meta.url);
 const hasPython = await new Promise((resolve) => spawn('python3', ['--version'], { stdio: 'ignore' }).once('error', () => resolve(false)).once('exit', () => resolve(true)));
 
 const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, plugins: [{ use: 'webhook', allowPrivate: true }], shutdown: { closeSpreadSeconds: 0 } } });
-t.teardown(() => cluster.stop());
+t.teardown(() => cluster.kill());
 await api(cluster, 'PUT', '/users/bea', { name: 'Bea' });
 await api(cluster, 'POST', ROOM, { userId: 'bea', body: 'Is this sentence true?', position: { x: 0.5, y: 0.5 } });
 

@@ -66,6 +66,8 @@ export interface Cluster {
   readonly ended: Promise<Ended>;
   /** Drains, waits for the end and removes the folder, if it was made for this. */
   stop(): Promise<Ended>;
+  /** As `stop`, but kills all processes, in a fifth of the time: for the end of tests that are not about how a server stops. */
+  kill(): Promise<void>;
 }
 
 /** Runs one command of the program to its end. */
@@ -119,6 +121,14 @@ export async function startCluster({ workers = 2, config = {}, folder, port = 0,
       if (folder === undefined) rmSync(dir, { recursive: true, force: true });
       return end;
     },
+    kill: async () => {
+      const workers = childrenOf(primary.pid ?? 0);
+      primary.kill('SIGKILL');
+      await ended;
+      // The guard of the primary kills them.
+      await until(() => !workers.some(isRunning));
+      if (folder === undefined) rmSync(dir, { recursive: true, force: true });
+    },
   };
 }
 
@@ -136,16 +146,16 @@ export async function stablePort(): Promise<number> {
 
 /** Whether a process with this pid runs; one that has ended and waits for its parent doesn't. */
 export function isRunning(pid: number): boolean {
-  const stat = statOf(pid);
-  return stat !== null && stat.state !== 'Z';
+  const state = stateOf(pid);
+  return state !== null && state !== 'Z';
 }
 
-/** Resolves when `check` holds; looks every few milliseconds. Rejects after `withinMs`. */
+/** Resolves when `check` holds; looks more and more rarely, at least every 50 ms. Rejects after `withinMs`. */
 export async function until(check: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const giveUp = performance.now() + withinMs;
-  while (!(await check())) {
+  for (let pauseMs = 2; !(await check()); pauseMs = Math.min(50, pauseMs * 1.2)) {
     if (performance.now() > giveUp) throw new Error(`not so within ${withinMs} ms: ${String(check)}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
@@ -194,18 +204,26 @@ class Lines {
 
 /** Pids of the worker processes of a primary that run now. */
 export function workersOf(parent: number, role: Role): number[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
-  return pids.filter((pid) => {
-    const stat = statOf(pid);
-    return stat?.parent === parent && stat.state !== 'Z' && roleOf(pid) === role;
-  });
+  return childrenOf(parent).filter((pid) => isRunning(pid) && roleOf(pid) === role);
 }
 
-function statOf(pid: number): { state: string; parent: number } | null {
+/** Pids of the children of a process, also of those that have ended and are not yet waited for. */
+function childrenOf(parent: number): number[] {
+  try {
+    // Each thread has those that it has started.
+    const threads = readdirSync(`/proc/${parent}/task`);
+    const lists = threads.map((thread) => readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'));
+    return lists.flatMap((list) => list.split(' ').filter((pid) => pid !== '').map(Number));
+  } catch {
+    return [];
+  }
+}
+
+/** The state of a process, a letter as in proc(5); null for one that there is not. */
+function stateOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const [state = '', parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state, parent: Number(parent) };
+    return stat.charAt(stat.lastIndexOf(')') + 2);
   } catch {
     return null;
   }

@@ -21,7 +21,7 @@ export interface PluginCluster extends Cluster {
 export async function startPluginCluster(t: Pick<Test, 'teardown'>, plugins: readonly object[] | Folder): Promise<PluginCluster> {
   const made = 'dir' in plugins ? { folder: plugins } : { config: { rateLimit: { perMinute: 1_000_000 }, plugins } };
   const cluster = await startCluster({ workers: 1, ...made });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const { url, keys, dir } = cluster;
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
     const headers = { authorization: `Bearer ${keys.secretKey}`, 'content-type': 'application/json' };

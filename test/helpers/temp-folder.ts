@@ -6,6 +6,7 @@ import type { Test } from 'tap';
 /** A new folder of the system's temporary ones, removed after the test. */
 export function tempFolder(t: Test): string {
   const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  // Workers of a server that was killed may write for a moment.
+  t.teardown(() => rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
   return dir;
 }

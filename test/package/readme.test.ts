@@ -20,7 +20,7 @@ for (const [shell, flags] of Object.entries(shells)) {
   const isHere = await new Promise<boolean>((resolve) => spawn(shell, ['-c', 'exit'], { stdio: 'ignore' }).once('error', () => resolve(false)).once('exit', () => resolve(true)));
   t.test(`the tour of the README works when it is pasted into ${shell}`, { skip: isHere ? false : `no ${shell} here` }, async (t) => {
     const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 } } });
-    t.teardown(() => cluster.stop());
+    t.teardown(() => cluster.kill());
     const tour = codeBlocks('README.md', 'sh').join('\n').split('\n');
     const begin = tour.findIndex((line) => line.startsWith('export SK='));
     const lines = tour

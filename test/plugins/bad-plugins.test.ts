@@ -48,7 +48,7 @@ t.test('a plugin that throws, hangs, loops or leaks stops neither requests nor a
 
 t.test('the server starts without an optional plugin, and says so', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: './nowhere.mjs', optional: true }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const ready = (await (await fetch(`${cluster.url}/readyz`)).json()) as object;
   t.match(ready, { status: 'ok', missingPlugins: 1 });
   t.ok(cluster.log().some(({ level, reason }) => level === 'warn' && /nowhere\.mjs: there is no such module/.test(String(reason))));

@@ -5,6 +5,7 @@ import { startMailServer } from '../helpers/mail-server.ts';
 import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { newBrowser } from '../helpers/push-receiver.ts';
 import { type Received, type Receiver, startReceiver } from '../helpers/receiver.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 interface Added {
   readonly id: string;
@@ -42,7 +43,7 @@ t.test('a mention arrives by webhook, mail, Slack and push, unless the settings 
   await run('web-push', 'keys');
   await call('PUT', '/users/cem', { name: 'Cem', email: 'cem@example.com' });
   for (const user of ['bob', 'cem']) {
-    const { token } = await run<{ token: string }>('token', 'create', '--user', user);
+    const token = await userToken(keys, user);
     const { p256dh, auth } = newBrowser();
     const body = JSON.stringify({ endpoint: `${push.url}/${user}`, keys: { p256dh, auth } });
     const subscribed = await fetch(`${url}/api/v1/plugins/web-push/-/subscription`, { method: 'POST', headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token }, body });

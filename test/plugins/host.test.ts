@@ -9,7 +9,7 @@ const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plu
 
 t.test('a plugin filters, acts and serves in a cluster', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, plugins: [{ use: fixture('good') }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const { url, keys } = cluster;
   const call = async (method: string, path: string, body?: object): Promise<{ status: number; body: Record<string, unknown>; code: string | null }> => {
     const headers = { authorization: `Bearer ${keys.secretKey}`, 'content-type': 'application/json' };

@@ -10,7 +10,7 @@ const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plu
 t.test('a plugin that only the background worker cannot load is counted in /readyz, also by web workers that start later, and doctor warns of it', async (t) => {
   const loads = tempFolder(t);
   const cluster = await startCluster({ workers: 2, env: { LOADS_FOLDER: loads }, config: { plugins: [{ use: fixture('one-thread') }, { use: './nowhere.mjs', optional: true }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   await cluster.logged(({ level, plugin, msg }) => level === 'error' && plugin === fixture('one-thread') && /its actions and jobs do not run until the next start/.test(String(msg)));
   const counted = async (): Promise<boolean> => {
     // Several connections, because either web worker may answer.

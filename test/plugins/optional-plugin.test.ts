@@ -10,7 +10,7 @@ interface Report {
 
 t.test('a server runs without an optional plugin that cannot be loaded; /readyz and doctor say so', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: './missing.mjs', optional: true }, { use: 'moderation-rules' }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const answer = await fetch(`${cluster.url}/readyz`);
   t.equal(answer.status, 200);
   t.match(await answer.json(), { status: 'ok', missingPlugins: 1 });
@@ -30,7 +30,7 @@ t.test('a server runs without an optional plugin that cannot be loaded; /readyz 
 
 t.test('the log of the server and doctor name environments of a plugin that do not exist', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: 'moderation-rules', environments: { default: { enabled: true }, defualt: { enabled: false } } }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   t.match(await cluster.logged(({ msg }) => msg === 'the entry of a plugin has options for environments that do not exist'), { level: 'warn', plugin: 'moderation-rules', environments: ['defualt'] });
   const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');
   t.equal(code, 0);
@@ -40,7 +40,7 @@ t.test('the log of the server and doctor name environments of a plugin that do n
 t.test('of two plugins with one name, the server runs without the optional one, wherever it stands; plugin check and doctor name it', async (t) => {
   const good = fileURLToPath(new URL('../fixtures/plugins/good.mjs', import.meta.url));
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: good, optional: true, config: { word: 'first' } }, { use: good, config: { word: 'second' } }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   t.match(await (await fetch(`${cluster.url}/readyz`)).json(), { status: 'ok', missingPlugins: 1 });
   const headers = { authorization: `Bearer ${cluster.keys.secretKey}`, 'content-type': 'application/json' };
   const post = async (path: string, body: object) => fetch(`${cluster.url}/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -64,7 +64,7 @@ t.test('of two plugins with one name, the server runs without the optional one, 
 t.test('an optional plugin whose setup never ends is left out by every process; it blocks none of them', async (t) => {
   const use = fileURLToPath(new URL('../fixtures/plugins/endless-setup.mjs', import.meta.url));
   const cluster = await startCluster({ workers: 2, config: { workerTimeoutSeconds: 2, plugins: [{ use, optional: true }, { use: 'moderation-rules' }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   t.match(await (await fetch(`${cluster.url}/readyz`)).json(), { status: 'ok', missingPlugins: 1 });
   const lines = cluster.log().filter(({ plugin }) => String(plugin).endsWith('endless-setup.mjs'));
   t.match(lines, Array.from({ length: 3 }, () => ({ level: 'warn', reason: /endless-setup\.mjs: did not load within 30 s/ })), 'one line of each worker');

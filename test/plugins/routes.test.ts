@@ -1,16 +1,16 @@
 import t from 'tap';
-import { SignJWT } from 'jose';
 import { fileURLToPath } from 'node:url';
 import { startCluster } from '../helpers/cluster.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const good = fileURLToPath(new URL('../fixtures/plugins/good.mjs', import.meta.url));
 const ORIGIN = 'https://app.example';
 
 t.test('routes of plugins take the credential of their kind, and pages of other origins only where users call them', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: good }] } });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   const { url, keys } = cluster;
-  const token = await new SignJWT({}).setProtectedHeader({ alg: 'HS256', kid: keys.jwtKid }).setSubject('ann').setIssuedAt().setExpirationTime('5m').sign(new TextEncoder().encode(keys.jwtSecret));
+  const token = await userToken(keys, 'ann');
   const user = { 'x-service-key': keys.publishableKey, 'x-service-token': token };
   const secret = { authorization: `Bearer ${keys.secretKey}` };
   const call = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string | Buffer) => {
@@ -34,7 +34,7 @@ t.test('routes of plugins take the credential of their kind, and pages of other 
   t.match(await call('GET', 'default/seen', user), { status: 401 }, 'a user cannot call a route for secret keys');
   t.equal((await call('GET', 'default/seen', secret)).origin, null, 'no page may read the answer to a secret key');
 
-  const byKey = await new SignJWT({ rooms: ['a/*'], confinedKey: 'key_1' }).setProtectedHeader({ alg: 'HS256', kid: keys.jwtKid }).setSubject('ann').setExpirationTime('5m').sign(new TextEncoder().encode(keys.jwtSecret));
+  const byKey = await userToken(keys, 'ann', { rooms: ['a/*'], confinedKey: 'key_1' });
   t.match(await call('POST', 'default/echo', { ...user, 'x-service-token': byKey }, 'x'), { status: 403, code: 'forbidden' }, 'what plugins keep for a user counts in all rooms');
 
   const page = await call('GET', 'default/page?name=ann');
