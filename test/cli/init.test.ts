@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statS
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
-import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
+import { type InitOutput, startCollab } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { readSource } from '../helpers/sources.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

@@ -39,12 +39,12 @@ async function takenPort(t: Test): Promise<number> {
 
 t.test('the first start creates the folder and shows the keys once', async (t) => {
   const dir = join(tempFolder(t), 'fresh');
-  const first = await startServer(t, dir);
+  const first = await startServer(t, dir, ['--workers', '1']);
   t.match(first.ready, { dir, workers: Number, pid: first.process.pid, environment: { slug: 'default' }, secretKey: /^sk_/, publishableKey: /^pk_/, jwtKid: String });
   t.equal((await api(first.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200);
   t.equal(await first.end(), 0);
 
-  const second = await startServer(t, dir);
+  const second = await startServer(t, dir, ['--workers', '1']);
   t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'core', 'pid', 'dir']);
   t.equal((await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200, 'the key of the first start still works');
   t.equal(await second.end('SIGINT'), 0);
@@ -52,7 +52,7 @@ t.test('the first start creates the folder and shows the keys once', async (t) =
 
 t.test('with --demo the printed command posts a thread when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
   const dir = tempFolder(t);
-  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--demo']);
+  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
   const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
   const line = await server.line((text) => text.startsWith('  curl '));
   const posted = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { thread: object };
@@ -76,7 +76,7 @@ t.test('a later start prints the command that creates another key, which works w
 });
 
 t.test('without --demo the two printed commands post a thread when pasted in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
-  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0']);
+  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1']);
   const answers = [];
   for (let i = 0; i < 2; i++) {
     const line = await server.line((text) => text.startsWith('  curl '));
@@ -85,12 +85,13 @@ t.test('without --demo the two printed commands post a thread when pasted in ord
   t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
 });
 
-t.test('flags override variables and the file', async (t) => {
+t.test('flags override variables and the file, and a second start on the same folder is refused, naming the running process', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
   const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
   t.equal(server.ready.workers, 1);
   t.ok(server.ready.port > 2);
+  t.match(await collab(['start', '--dir', dir, '--port', '0', '--workers', '1']), { code: 1, stdout: '', stderr: new RegExp(`in use by process ${server.ready.pid}`) });
 });
 
 t.test('an invalid flag or option exits with 2, its path and the reason; nothing is created', async (t) => {
@@ -148,15 +149,6 @@ t.test('a native core that corrupts responses makes the start fail at once if it
   const server = await startServer(t, dir, ['--workers', '1'], { env: importing(corrupting) });
   t.match(server.errors(), /"core: node, which is slower than uWebSockets\.js \(uws_\S+ corrupts text: /);
   t.equal((await fetch(`${server.url}/readyz`)).status, 200);
-});
-
-t.test('a second start on the same folder is refused, naming the running process', async (t) => {
-  const dir = tempFolder(t);
-  const { ready } = await startServer(t, dir, ['--workers', '1']);
-  const { code, stdout, stderr } = await collab(['start', '--dir', dir, '--port', '0']);
-  t.equal(code, 1);
-  t.equal(stdout, '');
-  t.match(stderr, new RegExp(`in use by process ${ready.pid}`));
 });
 
 t.test('a port in use is refused, and nothing is created', async (t) => {

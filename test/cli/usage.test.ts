@@ -6,8 +6,8 @@ import t from 'tap';
 import { createProgram } from '../../src/cli/main.ts';
 import { examplesOf } from '../../src/cli/command.ts';
 import type { Command } from 'commander';
-import { collab, collabCommand } from '../helpers/cli.ts';
-import { collab as collabHere } from '../helpers/command.ts';
+import { collabCommand } from '../helpers/cli.ts';
+import { collab } from '../helpers/command.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** All commands except groups, by their words: `env create`. */
@@ -128,12 +128,7 @@ t.test('wrong usage exits with 2 and the reason on standard error', async (t) =>
     [['tail', '--env', 'default', '--since', '-1'], /--since must be a whole number/],
   ];
   const cwd = tempFolder(t);
-  await Promise.all(
-    cases.map(async ([args, stderr]) => {
-      const ended = await collab(args, { cwd });
-      t.match(ended, { code: 2, stdout: '', stderr }, `collab ${args.join(' ')}`);
-    }),
-  );
+  for (const [args, stderr] of cases) t.match(await collab(args, { cwd }), { code: 2, stdout: '', stderr }, `collab ${args.join(' ')}`);
 });
 
 t.test('wrong usage says where the usage is shown, unless the help does', async (t) => {
@@ -146,14 +141,14 @@ t.test('wrong usage says where the usage is shown, unless the help does', async 
     [['webhook', 'add', '--env', 'default'], '`collab webhook add --help` shows its usage.'],
   ];
   for (const [args, remedy] of cases) {
-    const { code, stderr } = await collabHere(args);
+    const { code, stderr } = await collab(args);
     t.equal(code, 2);
     t.equal(stderr.split('\n').at(-2), `  → ${remedy}`, `collab ${args.join(' ')}`);
     t.notMatch(stderr, /error:|Usage:/);
-    const { error } = JSON.parse((await collabHere([...args, '--json'])).stderr) as { error: { remedies: string[] } };
+    const { error } = JSON.parse((await collab([...args, '--json'])).stderr) as { error: { remedies: string[] } };
     t.strictSame(error.remedies, [remedy]);
   }
-  t.match(await collabHere(['env']), { code: 2, stderr: /^Usage: collab env/ });
+  t.match(await collab(['env']), { code: 2, stderr: /^Usage: collab env/ });
 });
 
 t.test('a command without a folder reports that and how to create one', async (t) => {

@@ -87,6 +87,32 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
   t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
   const text = server.log().map((line) => JSON.stringify(line)).join('\n');
   t.notMatch(text, new RegExp(`${server.keys.secretKey}|${server.keys.jwtSecret}`), 'no secret in the log');
+
+  await t.test('a second start on the same folder is refused, and the first server keeps running', async (t) => {
+    const second = await collab('start', '--dir', server.dir, '--port', '0');
+    t.equal(second.code, 1);
+    t.match(second.stderr, `The data folder ${join(server.dir, 'data')} is in use by process ${server.primary.pid}`);
+    t.equal(await isReady(server), true);
+  });
+
+  await t.test('a port in use is refused, also if a second Collab server uses it', async (t) => {
+    const other = await initFolder(quick);
+    t.teardown(() => rmSync(other.dir, { recursive: true, force: true }));
+    const second = await collab('start', '--dir', other.dir, '--port', String(server.port));
+    t.equal(second.code, 1);
+    t.match(second.stderr, `Port ${server.port} on 127.0.0.1 is in use`);
+    t.notOk(existsSync(join(other.dir, 'data', 'collab.lock')));
+  });
+
+  await t.test('changes made by CLI commands reach open sockets', async () => {
+    await startThread(server);
+    const socket = await connect(server, 'ann');
+    const { code } = await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir);
+    t.equal(code, 0);
+    await socket.until(() => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')), 'the event about Zoe');
+    await socket.close();
+  });
+
   const end = await server.stop();
   t.match(end, { code: 0, stderr: '' });
   t.notOk(existsSync(server.dir));
@@ -154,26 +180,6 @@ t.test('a drain ends in time although a request never does, and a second SIGTERM
   await until(() => !pids.some(isRunning));
 });
 
-t.test('a second start on the same folder is refused, and the first server keeps running', async (t) => {
-  const server = await cluster(t);
-  const second = await collab('start', '--dir', server.dir, '--port', '0');
-  t.equal(second.code, 1);
-  t.match(second.stderr, `The data folder ${join(server.dir, 'data')} is in use by process ${server.primary.pid}`);
-  t.equal(await isReady(server), true);
-  await server.stop();
-});
-
-t.test('a port in use is refused, also if a second Collab server uses it', async (t) => {
-  const server = await cluster(t);
-  const other = await initFolder(quick);
-  t.teardown(() => rmSync(other.dir, { recursive: true, force: true }));
-  const second = await collab('start', '--dir', other.dir, '--port', String(server.port));
-  t.equal(second.code, 1);
-  t.match(second.stderr, `Port ${server.port} on 127.0.0.1 is in use`);
-  t.notOk(existsSync(join(other.dir, 'data', 'collab.lock')));
-  await server.stop();
-});
-
 t.test('when the primary is killed its workers end, also those that cannot notice it, and the next start takes over', async (t) => {
   const folder = await initFolder(quick);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
@@ -203,13 +209,4 @@ t.test('a start that fails reports the reason and exits with 1', async (t) => {
   t.equal(code, 1);
   t.match(stderr, /(EEXIST|ENOTDIR).*store/is);
   t.notOk(existsSync(join(folder.dir, 'data', 'collab.lock')));
-});
-
-t.test('changes made by CLI commands reach open sockets', async (t) => {
-  const server = await cluster(t);
-  const socket = await connect(server, 'ann');
-  t.equal((await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir)).code, 0);
-  await socket.until(() => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')), 'the event about Zoe');
-  await socket.close();
-  await server.stop();
 });

@@ -7,6 +7,8 @@ import { collab as collabApart, collabCommand, type Finished } from './cli.ts';
 interface CommandOptions {
   /** `COLLAB_*` variables. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The working folder while the command runs; that of this process when absent. */
+  readonly cwd?: string;
 }
 
 /** What the command that runs now has written. The output of this process itself, such as TAP, is written in another context. */
@@ -16,10 +18,11 @@ const streams = ['stdout', 'stderr'] as const;
 const events: readonly (readonly [EventEmitter, string])[] = [[process, 'uncaughtException'], [process.stdout, 'error'], [process.stderr, 'error']];
 
 /**
- * Commands that read the lock files of the store: closing one gives up all locks of a process on it, those of LMDB environments that
- * an earlier command has left open, too. So they run in a process of their own.
+ * Commands that run in a process of their own: those that read the lock files of the store, as closing one gives up all locks of a
+ * process on it, also those of LMDB environments that an earlier command has left open; a start, as it may succeed; and
+ * those of `plugin`, as a process loads the code of a plugin once, and a new one is given the path of the program.
  */
-const APART = new Set(['status', 'doctor']);
+const APART = new Set(['status', 'doctor', 'start', 'plugin']);
 
 /** Commands run one at a time: they share arguments and exit code of this process. */
 let last: Promise<unknown> = Promise.resolve();
@@ -28,9 +31,9 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs one command line as `collab` of cli.ts does, but in this process, which takes a tenth of the time. For commands whose
  * result and output are tested; not for their exit, signals, standard input and crashes, nor for `start`.
  */
-export function collab(args: readonly string[], { env = {} }: CommandOptions = {}): Promise<Finished> {
-  if (APART.has(args[0] ?? '')) return collabApart(args, { env });
-  const finished = last.then(() => run(args, env));
+export function collab(args: readonly string[], options: CommandOptions = {}): Promise<Finished> {
+  if (APART.has(args[0] ?? '')) return collabApart(args, options);
+  const finished = last.then(() => run(args, options));
   last = finished.catch(() => {});
   return finished;
 }
@@ -42,7 +45,7 @@ export async function collabJson<T>(t: Test, args: readonly string[], { code: ex
   return JSON.parse(stdout) as T;
 }
 
-async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Finished> {
+async function run(args: readonly string[], { env = {}, cwd }: CommandOptions): Promise<Finished> {
   const written = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   const { argv, exitCode } = process;
   const listeners = events.map(([emitter, event]) => emitter.listeners(event));
@@ -50,11 +53,14 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
   process.argv = [process.execPath, collabCommand.at(-1) ?? '', ...args];
   process.exitCode = undefined;
   const variables = process.env;
+  const folder = process.cwd();
   process.env = { ...Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('COLLAB_'))), ...env };
+  if (cwd !== undefined) process.chdir(cwd);
   try {
     const code = await output.run(written, () => runCli(args));
     return { code, stdout: Buffer.concat(written.stdout).toString(), stderr: Buffer.concat(written.stderr).toString() };
   } finally {
+    process.chdir(folder);
     Object.assign(process, { argv, exitCode, env: variables });
     for (const undo of restore) undo();
     for (const [at, [emitter, event]] of events.entries()) {

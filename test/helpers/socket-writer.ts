@@ -47,6 +47,8 @@ export class SocketWriter {
           if (type === 'ok') this.answered.push(body);
           else this.bad.push(error?.message ?? type);
           body = '';
+          // Some writer waits for an answer at any time all the same, and the processor has time for other tests.
+          await new Promise((resolve) => setTimeout(resolve, 3));
         }
         await socket.close();
       } catch {

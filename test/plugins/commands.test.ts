@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { collab, collabJson } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { startReceiver, SWITCHES } from '../helpers/receiver.ts';
@@ -93,32 +93,24 @@ t.test('`webhook add` says at once that nothing goes to a private address, and w
   t.match(await collabJson(t, ['webhook', 'add', '--url', 'http://127.0.0.1:9/', ...at]), { warning: null });
 });
 
-t.test('a new plugin installs, has correct types, passes its test and loads, without a network', async (t) => {
-  const dir = folder(t, [{ use: './greeter/index.js' }]);
-  t.equal((await collab(['plugin', 'new', 'greeter'], { cwd: dir })).code, 0);
-  const cwd = join(dir, 'greeter');
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd });
-  await run(process.execPath, [tsc], { cwd });
-  await run(process.execPath, ['--test'], { cwd });
-  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /greeter 0\.1\.0: ok/ });
-  t.match(await collab(['plugin', 'new', 'greeter'], { cwd: dir }), { code: 1, stderr: /exists already/ });
-  t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir }), { code: 2, stderr: /must match/ });
-});
-
-t.test('the examples of the guide have correct types and load where it says to paste them, and the test of the skeleton passes there', async (t) => {
+t.test('a new plugin and the examples of the guide beside it install, have correct types, pass the test and load, without a network', async (t) => {
   const dir = folder(t, []);
-  const guide = readFileSync(join(top, 'docs/plugins.md'), 'utf8');
-  const blocks = [...guide.matchAll(/```js (\w+)\n(.*?)```/gs)];
-  t.equal(blocks.length, 3);
   mkdirSync(join(dir, 'node_modules'));
   t.equal((await collab(['plugin', 'new', 'my-plugins'], { cwd: dir })).code, 0);
   const cwd = join(dir, 'my-plugins');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd });
+  const guide = readFileSync(join(top, 'docs/plugins.md'), 'utf8');
+  const blocks = [...guide.matchAll(/```js (\w+)\n(.*?)```/gs)];
+  t.equal(blocks.length, 3);
   const files = [...guide.matchAll(/Paste it into `my-plugins\/([\w-]+\.js)`/g)].map(([, file = '']) => file);
   t.equal(files.length, blocks.length, 'the guide says where to paste each');
   for (const [index, [, , code = '']] of blocks.entries()) writeFileSync(join(cwd, files[index] ?? ''), code);
   await run(process.execPath, [tsc], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
   await run('npm', ['test'], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: [{ use: './my-plugins/index.js' }] }));
+  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /my-plugins 0\.1\.0: ok/ });
   writeFileSync(join(dir, 'config.json'), /```json\n(\{\n {2}"plugins": \[\n {4}\{ "use": "\.\/my-plugins\/.*?)```/s.exec(guide)?.[1] ?? '');
   t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /no-phone-numbers 1\.0\.0: ok.*sms 1\.0\.0: ok.*comment-counter 1\.0\.0: ok/s });
+  t.match(await collab(['plugin', 'new', 'my-plugins'], { cwd: dir }), { code: 1, stderr: /exists already/ });
+  t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir }), { code: 2, stderr: /must match/ });
 });
