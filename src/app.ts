@@ -95,6 +95,12 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
   });
 }
 
+/** As `readStoreFiles` of adapters/lmdb/file-faults.ts. */
+export async function readFilesOfStore(config: Config): Promise<string | null> {
+  const { readStoreFiles } = await import('./adapters/lmdb/file-faults.ts');
+  return readStoreFiles(storePath(config));
+}
+
 /** The processes that hold a lock of the store or of the shared memory of a data folder at the moment. Opens neither. */
 export function findLockHoldersOf(config: Config): LockHolder[] {
   return [storePath(config), sharedPath(config)].flatMap(findLockHolders);

@@ -1,6 +1,6 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
-import { systemErrorOf } from '../lib/errno.ts';
+import { isDiskError, systemErrorOf } from '../lib/errno.ts';
 import { actsForRoot } from './shared/operator.ts';
 import { type AccessDenial, accessDenialOf } from '../lib/files/access-denial.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
@@ -68,6 +68,28 @@ export function asFailure(thrown: unknown): Failure {
   if (denial !== null) return accessFailure(denial, SYSTEM);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${systemText(thrown)}.`, systemRemedies(thrown), 1, SYSTEM);
+  return bugFailure(thrown);
+}
+
+/**
+ * `asFailure` for what nothing has caught: an error of the operating system that is not one of a file, such as that of a socket, is a bug
+ * then, whose stack is needed.
+ */
+export function asUncaughtFailure(thrown: unknown): Failure {
+  const system = systemErrorOf(thrown);
+  const isOfFile = system !== null && isDiskError(system) && (thrown as NodeJS.ErrnoException).path !== undefined;
+  return isSystemError(thrown) && !isOfFile ? bugFailure(thrown) : asFailure(thrown);
+}
+
+/** The failure of a command that used the folder `dir` and was ended by a signal. */
+export function crashFailure(dir: string): Failure {
+  return new Failure(`A signal ended this command (SIGSEGV, SIGBUS, SIGABRT or SIGKILL) while it used ${dir}. Often a disk that fails or is full has caused that, or a lack of memory.`, [
+    'Look at the kernel log (dmesg), then run the command again.',
+    '`collab doctor` finds out whether the files can be read.',
+  ], 1, 'ended_by_signal');
+}
+
+function bugFailure(thrown: unknown): Failure {
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new Failure(`An unexpected error occurred. This is a bug in Collab.\n${report}`, [
     '`collab doctor` may show the cause. If not, please report the lines above.',
@@ -91,10 +113,16 @@ function domainFailure(error: CollabError): Failure {
   if (denial !== null) return accessFailure(denial, error.code);
   const disk = systemErrorOf(cause);
   if (disk !== null && path !== undefined) {
-    return new Failure(`${path} cannot be written: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name), 1, error.code);
+    return new Failure(`${path} cannot be ${actionOf(cause)}: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name), 1, error.code);
   }
   const remedy = remedies[error.code];
   return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
+}
+
+/** What a call on a file was to do with it. */
+function actionOf(cause: unknown): string {
+  const { syscall } = cause as NodeJS.ErrnoException;
+  return syscall === 'open' ? 'opened' : syscall === 'read' ? 'read' : 'written';
 }
 
 function accessFailure({ message, remedy }: AccessDenial, code: string): Failure {

@@ -4,8 +4,9 @@ import { namedCommand, usesFolder } from './command.ts';
 import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder, invocationOf } from './shared/invocation.ts';
 import { pathArgument } from './option-values.ts';
-import { asFailure, Failure } from './failure.ts';
+import { asFailure, asUncaughtFailure, crashFailure, Failure } from './failure.ts';
 import { InterruptedError } from './terminal/interruption.ts';
+import { announceCrash } from './terminal/crash-notice.ts';
 import { failureJson, printNote, renderFailure } from './terminal/output.ts';
 
 type Register = (program: Command) => void;
@@ -58,10 +59,14 @@ const CLOSED_OUTPUT = 141;
 export async function runCli(argv: readonly string[]): Promise<number> {
   const output = watchOutput(argv);
   let program: Command | undefined;
+  let endNotice = (): void => {};
+  const onUse = (dir: string): void => {
+    endNotice = announceCrash(failureText(argv, crashFailure(dir)));
+  };
   // What the store throws when it can neither be read nor written any more (decision 18).
-  process.once('uncaughtException', (error) => process.exit(report(argv, error)));
+  process.once('uncaughtException', (error) => process.exit(report(argv, asUncaughtFailure(error))));
   try {
-    program = await createProgram(argv);
+    program = await createProgram(argv, onUse);
     await program.parseAsync([...argv], { from: 'user' });
     // A server keeps running without its output, and has set its exit code. Other commands have failed if their output failed.
     return Number(process.exitCode ?? (await output.exitCode()));
@@ -69,14 +74,20 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     if (error instanceof InterruptedError) return error.exitCode;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : reportUsage(argv, error, program);
     return isClosedPipe(error) ? CLOSED_OUTPUT : report(argv, error, program);
+  } finally {
+    endNotice();
   }
 }
 
 /** Prints why a command failed. Returns its exit code. */
 function report(argv: readonly string[], error: unknown, program?: Command): number {
   const failure = withUsage(asFailure(error), argv, program);
-  printNote(asksJson(argv) ? failureJson(failure) : renderFailure(failure));
+  printNote(failureText(argv, failure));
   return failure.exitCode;
+}
+
+function failureText(argv: readonly string[], failure: Failure): string {
+  return asksJson(argv) ? failureJson(failure) : renderFailure(failure);
 }
 
 /** Adds to a wrong call without remedies where its usage is shown. */
@@ -100,8 +111,12 @@ function asksJson(argv: readonly string[]): boolean {
   return (ends < 0 ? argv : argv.slice(0, ends)).includes('--json');
 }
 
-/** Creates the program with the commands that `argv` names, or with all commands if it names none. */
-export async function createProgram(argv: readonly string[]): Promise<Command> {
+/**
+ * Creates the program with the commands that `argv` names, or with all commands if it names none.
+ *
+ * @param onUse called before a command that may open the store of a folder
+ */
+export async function createProgram(argv: readonly string[], onUse: (dir: string) => void = () => {}): Promise<Command> {
   const program = new Command('collab')
     .description('Self-hosted comments: threads pinned to a page, live in every browser.')
     .version(buildVersion, '-v, --version', 'Print the version.')
@@ -112,7 +127,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
     .configureOutput({ outputError: () => {}, ...(asksJson(argv) && { writeErr: () => {} }) })
     .exitOverride()
-    .hook('preAction', prepare)
+    .hook('preAction', (_program, command) => prepare(command, onUse))
     .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.');
   const first = firstWord(argv);
   // Completions are of all commands.
@@ -140,8 +155,12 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
 }
 
 /** Runs before the action of each command. */
-async function prepare(_program: Command, command: Command): Promise<void> {
-  if (usesFolder(command)) await becomeOwner(invocationOf(command).dir);
+async function prepare(command: Command, onUse: (dir: string) => void): Promise<void> {
+  if (!usesFolder(command)) return;
+  const { dir } = invocationOf(command);
+  await becomeOwner(dir);
+  // A server opens the store in its workers, whose end the primary reports.
+  if (command.name() !== 'start') onUse(dir);
 }
 
 /** Before code of the plugins that a folder names is loaded, too: it is that of the owner of the folder, and not of root. */

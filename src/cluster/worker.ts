@@ -5,6 +5,9 @@ import type { DrainReason, ReadyData, Role, StartData } from './messages.ts';
 /** How long a failed worker may take to exit. */
 const EXIT_MS = 500;
 
+/** How a process ends for which the disk fails while LMDB opens, reads or writes a file (decision 63). */
+const CRASH_SIGNALS: ReadonlySet<string> = new Set(['SIGSEGV', 'SIGBUS', 'SIGABRT']);
+
 /** How a process ended: with an exit code, or by a signal. */
 export interface WorkerEnd {
   readonly code: number | null;
@@ -120,7 +123,8 @@ export class Worker {
   /** Explains its end for the log. */
   explain({ code, signal }: WorkerEnd): WorkerFailure {
     if (this.#reported !== null) return { reason: this.#reported, logged: true, permanent: this.#isPermanent };
-    const how = signal === null ? `it exited with code ${code}` : `it was killed by ${signal}`;
+    const hint = CRASH_SIGNALS.has(signal ?? '') ? ' (often a disk that fails or is full: see the kernel log, dmesg)' : '';
+    const how = signal === null ? `it exited with code ${code}` : `it was killed by ${signal}${hint}`;
     return { reason: how, logged: code === WorkerExit.logged, permanent: false };
   }
 }

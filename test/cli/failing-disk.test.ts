@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { collab, collabJson } from '../helpers/cli.ts';
@@ -53,6 +53,23 @@ t.test('an export whose last write fails is not reported as done, and leaves no 
 t.test('a file that LMDB could not open or read is named, and not taken for damage', { skip: noFailingDisk }, async (t) => {
   const { disk, dir } = await madeOn(t, 'collab/data/store/opening/data.mdb');
   disk.failOnce('read');
-  t.match(await collab(['env', 'list', '--dir', dir], { env: disk.env }), { code: 1, stderr: /store\/opening\/data\.mdb cannot be .*EIO/ });
+  t.match(await collab(['env', 'list', '--dir', dir], { env: disk.env }), { code: 1, stderr: /store\/opening\/data\.mdb cannot be read: .*EIO/ });
   t.ok(disk.hasFailed());
+});
+
+t.test('a command that an error of the disk ends by a signal says so, and doctor calls nothing damaged that can be read', { skip: noFailingDisk }, async (t) => {
+  const { disk, dir } = await madeOn(t, 'collab/data/store');
+  // The first reads check the files, a later one is that of LMDB itself.
+  let ended;
+  for (let skip = 8; ended?.code !== null && skip < 12; skip++) {
+    disk.failCalls({ id: skip, call: 'pread', errno: 'EIO', skip, times: 1 });
+    ended = await collab(['env', 'list', '--dir', dir], { env: disk.env });
+  }
+  t.match(ended, { code: null, stdout: '', stderr: /^collab: A signal ended this command .*\n {2}→ .*dmesg/ });
+  t.notMatch(ended?.stderr, /damaged|restore/);
+  disk.heal();
+  t.match(await collab(['doctor', '--dir', dir]), { stdout: /ok +store/ });
+  truncateSync(join(dir, 'data/store/data.mdb'), 8_192);
+  t.match(await collab(['env', 'list', '--json', '--dir', dir]), { code: null, stderr: /^{"error":{"code":"ended_by_signal"/ });
+  t.match(await collab(['doctor', '--dir', dir]), { stdout: /fail +store .*damaged: the end of .*data\.mdb is missing; .*SIGBUS/ });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -17,7 +17,29 @@ export interface FailingDisk {
   hasFailed(): boolean;
   /** Fails all that writes with an error such as `EDQUOT`, after so many milliseconds, until `heal`. */
   refuse(errno: keyof typeof constants.errno, afterMs?: number): void;
+  /** Fails calls, until `heal`. */
+  failCalls(failure: FailingCalls): void;
+  /** How many calls `failCalls` has made fail, in all. */
+  failedCalls(): number;
   heal(): void;
+}
+
+/** Which calls fail. */
+export interface FailingCalls {
+  /** Tells one such failure from the next. */
+  readonly id: number;
+  /** Named as in `man 2`, or `any`. */
+  readonly call: string;
+  readonly errno: keyof typeof constants.errno;
+  /** So many calls of each process succeed before. */
+  readonly skip: number;
+  /** So many fail; 0: all; below 0: each with a chance of 1 to -times. */
+  readonly times: number;
+}
+
+/** As EIO_FLAG of test/fixtures/eio.c has it. */
+export function caseOf({ id, call, errno, skip, times }: FailingCalls): string {
+  return `case ${call} ${constants.errno[errno]} ${skip} ${times} ${id}`;
 }
 
 /** Why there can be no failing disk here; false when there can. */
@@ -42,6 +64,8 @@ export function failingDisk(t: Test, path: string): FailingDisk {
     failOnce: (call) => writeFileSync(flag, call),
     hasFailed: () => !existsSync(flag),
     refuse: (errno, afterMs = 0) => writeFileSync(flag, `all ${constants.errno[errno]} ${afterMs}`),
+    failCalls: (failure) => writeFileSync(flag, caseOf(failure)),
+    failedCalls: () => statSync(`${flag}.hits`, { throwIfNoEntry: false })?.size ?? 0,
     heal: () => rmSync(flag, { force: true }),
   };
 }

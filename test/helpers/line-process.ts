@@ -11,7 +11,11 @@ export interface LineProcess {
 
 /** Starts a command in a process group of its own, so that what it starts ends with it. */
 export function startLines(command: string, ...args: string[]): LineProcess {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+  return startWith({}, command, ...args);
+}
+
+function startWith(env: NodeJS.ProcessEnv, command: string, ...args: string[]): LineProcess {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true, env: { ...process.env, ...env } });
   const lines: string[] = [];
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   return { child, lines };
@@ -20,6 +24,11 @@ export function startLines(command: string, ...args: string[]): LineProcess {
 /** Starts `test/fixtures/<fixture>.ts`. */
 export function startFixture(fixture: string, ...args: string[]): LineProcess {
   return startLines(process.execPath, ...fixtureArgs(fixture), ...args);
+}
+
+/** `startFixture` with environment variables besides those of this process. */
+export function startFixtureWith(env: Readonly<Record<string, string>>, fixture: string, ...args: string[]): LineProcess {
+  return startWith(env, process.execPath, ...fixtureArgs(fixture), ...args);
 }
 
 /** Kills it with what it has started, and resolves when all it printed was read. */

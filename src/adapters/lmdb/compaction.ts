@@ -9,6 +9,7 @@ import { storeErrorOf } from './env/commit-failure.ts';
 import { FORMAT_VERSION } from './env/database.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
 import { checkAccess, checkDatabaseFile } from './env/file-check.ts';
+import { countOpen, isOpenHere } from './env/open-envs.ts';
 import { OpeningLock } from './env/opening-lock.ts';
 import { otherReaders } from './env/readers.ts';
 import { COMPACT_BYTES, COPY_FOLDER, DATA_FILE, LOCK_FILE } from './env/store-files.ts';
@@ -65,10 +66,11 @@ async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOp
   const file = join(path, DATA_FILE);
   const before = statSync(file).size;
   if (onlyWhenDue && before <= COMPACT_BYTES) return { outcome: 'not due', before, free: 0 };
-  checkAccess(path);
+  if (!isOpenHere(path)) checkAccess(path);
   checkDatabaseFile(file);
   const lock = new OpeningLock(path);
   const source = lock.exclusive(() => openTables(path, {}));
+  const uncount = countOpen(path);
   try {
     requireFormat(source);
     const used = usedBytes(source);
@@ -82,6 +84,7 @@ async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOp
     return pids === null ? { outcome: 'compacted', before, after: statSync(file).size } : { outcome: 'in use', pids };
   } finally {
     await lock.closing(() => source.root.close());
+    uncount();
     await rm(join(path, COPY_FOLDER), { recursive: true, force: true });
   }
 }

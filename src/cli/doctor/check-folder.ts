@@ -13,6 +13,7 @@ import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { asFailure } from '../failure.ts';
 import { checkOwners } from './check-owners.ts';
 import { checkFilesOf } from './check-files.ts';
+import { readFilesOfStore } from '../../app.ts';
 import { hasStore, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { describeBlocked, tryStore } from '../shared/store-trial.ts';
@@ -24,8 +25,8 @@ import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
 
 /** The share of the disk that /readyz requires to be free. */
 const FREE_SHARE = 0.05;
-/** How a process ends that uses a damaged database. */
-const DAMAGE_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGSEGV', 'SIGBUS']);
+/** How often a process must be ended by SIGSEGV before the database may count as damaged: an error of the disk while LMDB opens it does that too, once. */
+const DAMAGE_TRIALS = 3;
 /** Type numbers of network file systems, on which LMDB's locks and flushes are not reliable. */
 const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
@@ -92,16 +93,10 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
 }
 
 async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
-  const trial = await tryStore(dir, config);
+  let trial = await tryStore(dir, config);
+  for (let trials = 1; trial.outcome === 'crashed' && trial.signal === 'SIGSEGV' && trials < DAMAGE_TRIALS; trials++) trial = await tryStore(dir, config);
   if (trial.outcome === 'blocked') return [fail('store', ...describeBlocked(trial.holder))];
-  if (trial.outcome === 'crashed' && !DAMAGE_SIGNALS.has(trial.signal)) {
-    const remedy = 'Look for errors of the disk and for lack of memory in the kernel log (dmesg), then run this again.';
-    return [fail('store', `a process that opened the database was killed by ${trial.signal}`, remedy)];
-  }
-  if (trial.outcome === 'crashed') {
-    const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
-    return [fail('store', `the database is damaged: a process that opened it was killed by ${trial.signal}`, remedy)];
-  }
+  if (trial.outcome === 'crashed') return [await crashCheck(config, trial.signal)];
   try {
     return await useStore(config, inspectStore);
   } catch (error) {
@@ -114,6 +109,28 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
     if (denial !== null) return [fail('store', denial.message, denial.remedy)];
     return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
+}
+
+/**
+ * What it means that a signal ended each process that opened the store. A disk that fails or is full does that too (decision 63): so
+ * this calls nothing damaged before the files could be read.
+ */
+async function crashCheck(config: Config, signal: NodeJS.Signals): Promise<Check> {
+  const crashed = `a process that opened the database was killed by ${signal}`;
+  const restore = `stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
+  let cutOff: string | null;
+  try {
+    cutOff = await readFilesOfStore(config);
+  } catch (error) {
+    return fail('store', `${crashed}, and a file cannot be read: ${asFailure(error).message}`, 'Look for errors of the disk in the kernel log (dmesg), and check that your backups are recent.');
+  }
+  if (cutOff !== null) return fail('store', `the database is damaged: the end of ${cutOff} is missing; ${crashed}`, upperFirst(restore));
+  if (signal !== 'SIGSEGV') return fail('store', crashed, 'Look for errors of the disk and for lack of memory in the kernel log (dmesg), and for free space, then run this again.');
+  return fail('store', `the database is damaged, or the disk fails only at times: ${DAMAGE_TRIALS} processes that opened it were killed by ${signal}, but its files can be read`, `Look for errors of the disk in the kernel log (dmesg). If there are none: ${restore}`);
+}
+
+function upperFirst(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 async function inspectStore(ctx: Context): Promise<Check[]> {

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
+import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { messageOf } from '../../../lib/thrown.ts';
 import { withTimeout } from '../../../lib/concurrency/deadline.ts';
 import { systemErrorOf } from '../../../lib/errno.ts';
@@ -47,10 +48,16 @@ export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLo
 }
 
 /**
- * Ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. LMDB keeps
+ * Flushes the file at `path`, and ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. LMDB keeps
  * one state per file and process, so reopening does not recover.
  */
 export function endProcess(path: string): void {
+  try {
+    // LMDB has taken the failed page back without flushing that. Before others reuse the pages that it refers to.
+    syncPathSync(path);
+  } catch {
+    // The disk fails that, too.
+  }
   const error = new DataError(
     `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid (MDB_PANIC). The process ends, so that ` +
       'another one can open the file. Look for disk errors in the kernel log (dmesg).',

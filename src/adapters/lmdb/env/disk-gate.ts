@@ -88,8 +88,8 @@ export class DiskGate {
         closeSync(handle);
         rmSync(file, { force: true });
       }
-      // What was not flushed does not show that flushes work again.
-      if (!this.#flushes || this.#state.kind === 'untried') this.#state = { kind: 'open' };
+      // A flushed environment has no synchronous commit after a failed one, which only a flush could show to work again.
+      this.#state = { kind: 'open' };
     } catch (error) {
       this.#fail(error);
     }

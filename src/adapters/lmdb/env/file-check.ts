@@ -1,11 +1,12 @@
-import { accessSync, closeSync, constants as fileConstants, openSync, readSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants as fileConstants, existsSync, ftruncateSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { constants, endianness } from 'node:os';
 import { join } from 'node:path';
 import { nameFile } from '../../../lib/errno.ts';
 import { DataError } from '../../../model/errors.ts';
 import { DATA_FILE, LOCK_FILE } from './store-files.ts';
 
-const { R_OK, W_OK } = fileConstants;
+const { O_RDWR, O_CREAT, O_DSYNC } = fileConstants;
 
 /** Magic number of an LMDB file, which follows the header of each of its first two pages. */
 const MAGIC = 0xbeefc0de;
@@ -13,25 +14,52 @@ const MAGIC_OFFSET = 24;
 /** Offset of the size of a page, in bytes, in the first one. */
 const PAGE_SIZE_OFFSET = 48;
 const HEAD_BYTES = 64;
+/** Offset of the number of the last page (its lower half), and the bytes up to the end of the record of a page that makes a commit valid. */
+const LAST_PAGE_OFFSET = 144;
+const META_BYTES = 160;
+/** More than the two pages of a new database and the two that are written of a new lock file, in bytes. */
+const NEW_BYTES = 5 * 4_096;
+/** The file that is written to try the disk (as disk-gate.ts): a killed process leaves at most one. */
+const PROBE_FILE = 'disk-probe';
 
 /**
- * Checks that the files of an LMDB environment in `folder` can be opened and read, as far as they exist: otherwise LMDB may end
- * the process with a signal. The lock file is not opened for that, because closing it would give up the locks of this process on it.
+ * Makes the calls on the files of an LMDB environment in `folder` with which LMDB opens it, so that their errors can be reported: after
+ * an error while it opens, lmdb-js 3.5.6 frees memory twice (`EnvWrap::openEnv`), which ends the process with SIGSEGV. An error that
+ * comes once, to LMDB itself, still does that (docs/decisions/0063-disks-that-refuse.md).
  *
- * @throws {NodeJS.ErrnoException} with `path` when they cannot
+ * Call it only while this process does not have the LMDB environment open: closing the lock file gives up all locks of the process on it.
+ *
+ * @throws {NodeJS.ErrnoException} with `path` when they fail
  */
 export function checkAccess(folder: string): void {
-  for (const name of [DATA_FILE, LOCK_FILE]) {
-    const path = join(folder, name);
-    const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) continue;
-    if (!stats.isFile()) throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), { code: 'EACCES', errno: -constants.errno.EACCES, syscall: 'open', path });
-    accessSync(path, R_OK | W_OK);
+  const [data, lock] = [join(folder, DATA_FILE), join(folder, LOCK_FILE)];
+  const files = [data, lock].filter((path) => existsSync(path));
+  for (const path of files) {
+    if (!statSync(path).isFile()) throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), { code: 'EACCES', errno: -constants.errno.EACCES, syscall: 'open', path });
+    for (const flags of [O_RDWR, O_RDWR | O_DSYNC]) closeSync(openSync(path, flags));
   }
+  // LMDB fills a file that is missing or empty.
+  if (files.length < 2 || files.some((path) => statSync(path).size === 0)) tryNewFile(folder);
   // LMDB reads its first two pages before it maps the file.
-  const path = join(folder, DATA_FILE);
-  const first = bytesAt(path, 0);
-  if (first !== null && hasMagic(first)) bytesAt(path, numberAt(first, PAGE_SIZE_OFFSET));
+  const first = bytesAt(data, 0);
+  if (first !== null && hasMagic(first)) bytesAt(data, numberAt(first, PAGE_SIZE_OFFSET));
+}
+
+/** Writes a file as LMDB writes a new one, and removes it. */
+function tryNewFile(folder: string): void {
+  const path = join(folder, PROBE_FILE);
+  try {
+    const file = openSync(path, O_RDWR | O_CREAT, 0o600);
+    try {
+      ftruncateSync(file, NEW_BYTES);
+      writeSync(file, randomBytes(NEW_BYTES), 0, NEW_BYTES, 0);
+    } finally {
+      closeSync(file);
+      rmSync(path, { force: true });
+    }
+  } catch (error) {
+    throw nameFile(error, path);
+  }
 }
 
 /**
@@ -46,6 +74,19 @@ export function checkDatabaseFile(path: string): void {
   throw new DataError(`${path} is damaged: it is not an LMDB database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
 }
 
+/**
+ * Whether a database file is shorter than it says, so that a process that reads the missing part is ended by SIGBUS. LMDB may leave its
+ * last pages unwritten if they are free again: so this tells only why a process was ended so.
+ */
+export function isCutOff(path: string): boolean {
+  const first = bytesAt(path, 0, META_BYTES);
+  if (first === null || !hasMagic(first)) return false;
+  const pageBytes = numberAt(first, PAGE_SIZE_OFFSET);
+  const second = bytesAt(path, pageBytes, META_BYTES);
+  const pages = [first, second].map((page) => (page?.length === META_BYTES ? numberAt(page, LAST_PAGE_OFFSET) + 1 : 0));
+  return statSync(path).size < Math.min(...pages) * pageBytes || second?.length !== META_BYTES;
+}
+
 /** Whether both pages of a database that has nothing in it are there. A file that is missing or empty is none. */
 export function isEmptyDatabase(path: string): boolean {
   const first = bytesAt(path, 0);
@@ -55,7 +96,7 @@ export function isEmptyDatabase(path: string): boolean {
 }
 
 function hasMagic(page: Buffer): boolean {
-  return page.length === HEAD_BYTES && numberAt(page, MAGIC_OFFSET) === MAGIC;
+  return page.length >= HEAD_BYTES && numberAt(page, MAGIC_OFFSET) === MAGIC;
 }
 
 function numberAt(bytes: Buffer, offset: number): number {
@@ -63,7 +104,7 @@ function numberAt(bytes: Buffer, offset: number): number {
 }
 
 /** The first bytes of the page at `offset` of a file, fewer at its end; null if the file is missing. */
-function bytesAt(path: string, offset: number): Buffer | null {
+function bytesAt(path: string, offset: number, length = HEAD_BYTES): Buffer | null {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -72,8 +113,8 @@ function bytesAt(path: string, offset: number): Buffer | null {
     throw error;
   }
   try {
-    const head = Buffer.alloc(HEAD_BYTES);
-    return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, offset));
+    const head = Buffer.alloc(length);
+    return head.subarray(0, readSync(file, head, 0, length, offset));
   } catch (error) {
     throw nameFile(error, path);
   } finally {

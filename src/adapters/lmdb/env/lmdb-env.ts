@@ -5,6 +5,7 @@ import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
 import { DiskGate } from './disk-gate.ts';
 import { checkAccess, checkDatabaseFile } from './file-check.ts';
+import { countOpen, isOpenHere } from './open-envs.ts';
 import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
 
@@ -60,15 +61,16 @@ function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath &
   mkdirSync(options.path, { recursive: true, mode: 0o700 });
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
-  checkAccess(options.path);
+  if (!isOpenHere(options.path)) checkAccess(options.path);
   checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
   const gate = new DiskGate(options.path, options.noSync !== true);
   return lock.exclusive(() => {
     const root = open<V, K>(options);
+    const uncount = countOpen(options.path);
     explainFailures(root, () => endProcess(file));
     const tables = openTables(root);
-    guardCommits(root, { lock, gate, path: options.path });
+    guardCommits(root, { lock, gate, path: options.path, uncount });
     // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
     if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
     return tables;
@@ -79,6 +81,8 @@ function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath &
 interface Guards {
   readonly lock: OpeningLock;
   readonly gate: DiskGate;
+  /** Counts it as closed (open-envs.ts). */
+  readonly uncount: () => void;
   readonly path: string;
 }
 
@@ -86,7 +90,7 @@ interface Guards {
  * Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. A transaction
  * that fails because of the disk rejects with its refusal.
  */
-function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, path }: Guards): void {
+function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, path, uncount }: Guards): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
     const commit = gate.run(() => lock.shared(() => transaction(action)));
@@ -102,5 +106,6 @@ function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, 
     // Only the commits of now: another store in this process may continue to commit.
     await Promise.allSettled(pendingCommits.get(path) ?? new Set<Promise<unknown>>());
     await lock.closing(close);
+    uncount();
   };
 }

@@ -1,17 +1,29 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { glibcVersion } from '../../../lib/process/glibc-version.ts';
 import type { LockHolder } from '../../../ports/lock-holders.ts';
 import { LOCK_FILE } from './store-files.ts';
 
-/**
- * Offset of the writers' mutex in the lock file of LMDB (`mti_wmutex` of `MDB_txninfo`, after one cache line), whose first word
- * is the id of the thread that holds it, in glibc and musl, since it is a robust futex (`man 2 get_robust_list`).
- */
-const WRITERS_MUTEX = 64;
+/** `MDB_MAGIC`, with which a lock file begins. `mti_format` follows, which tells how large a mutex is on this machine. */
+const MAGIC = 0xbeefc0de;
+/** `MDB_LOCK_VERSION_BITS`, and the bits above them that have the type of the locks, in units of 270 (`MDB_lock_desc`). */
+const VERSION_BITS = 12;
+const TYPE_MASK = 0x7fff;
+const TYPE_UNIT = 270;
+/** The type of POSIX mutexes (`MDB_LOCK_TYPE`): this, their alignment (0 to 4), and five times their size in words of 4 bytes. */
+const MUTEX_TYPE = 10;
+/** `MDB_txbody` has 24 bytes before its own mutex; the writers' mutex begins at the next cache line. */
+const BODY_BYTES = 24;
+const CACHE_LINE = 64;
 /** The bits of a futex word that are not flags (`FUTEX_TID_MASK` of linux/futex.h). */
 const THREAD_MASK = 0x3fff_ffff;
 /** Folders between that of a data folder and its lock files: `store/log/opening`. */
 const MAX_DEPTH = 3;
+
+/** Where a mutex has the id of the thread that holds it, since it is a robust futex (`man 2 get_robust_list`); found at the first use. */
+let owner: number | undefined;
+/** Whether unknown locks have been reported. */
+let warned = false;
 
 /**
  * Lists the processes that hold a writers' lock of an LMDB environment in a folder or its subfolders, as its lock file says. Opens
@@ -41,17 +53,37 @@ function foldersIn(folder: string): string[] {
 
 /** The id of the thread that holds the writers' mutex; 0 if none does, or the file was removed meanwhile. */
 function readHolder(file: string): number {
-  const word = Buffer.alloc(4);
+  const word = Buffer.alloc(8);
   try {
     const fd = openSync(file, 'r');
     try {
-      return readSync(fd, word, 0, 4, WRITERS_MUTEX) === 4 ? word.readUInt32LE() & THREAD_MASK : 0;
+      if (readSync(fd, word, 0, 8, 0) < 8 || word.readUInt32LE() !== MAGIC) return 0;
+      const mutex = writersMutexOffset(word.readUInt32LE(4));
+      if (mutex === null) return (warnOnce(), 0);
+      // glibc has the lock first, musl the type.
+      owner ??= glibcVersion() === null ? 4 : 0;
+      return readSync(fd, word, 0, 4, mutex + owner) === 4 ? word.readUInt32LE() & THREAD_MASK : 0;
     } finally {
       closeSync(fd);
     }
   } catch {
     return 0;
   }
+}
+
+/**
+ * Offset of the writers' mutex (`mti_wmutex` of `MDB_txninfo`) in a lock file with this `mti_format`: 64 with mutexes of 40 bytes, as glibc
+ * and musl have on x64, and 128 with those of 48 bytes that glibc has on arm64 (`__SIZEOF_PTHREAD_MUTEX_T`). Null for another kind of lock.
+ */
+export function writersMutexOffset(format: number): number | null {
+  const type = Math.floor(((format >>> VERSION_BITS) & TYPE_MASK) / TYPE_UNIT);
+  const mutexBytes = 4 * Math.floor((type - MUTEX_TYPE) / 5);
+  return mutexBytes >= 24 ? Math.ceil((BODY_BYTES + mutexBytes) / CACHE_LINE) * CACHE_LINE : null;
+}
+
+function warnOnce(): void {
+  if (!warned) process.emitWarning('LMDB locks its files in an unknown way here: processes that keep a lock of the store cannot be named or ended');
+  warned = true;
 }
 
 /** The process of a thread; null if there is none with this id. */

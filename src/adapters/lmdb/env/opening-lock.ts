@@ -1,11 +1,12 @@
-import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
 import { repairEmptyEnv } from './empty-env.ts';
 import { checkAccess } from './file-check.ts';
+import { lockFileId } from './open-envs.ts';
 import { otherReaders } from './readers.ts';
-import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
+import { OPENING_FOLDER } from './store-files.ts';
 
 /** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
 const OPEN_TIMEOUT_MS = 30_000;
@@ -161,17 +162,11 @@ export class OpeningLock {
 }
 
 function stateIn(folder: string): LockState {
-  const opened = states.get(fileId(folder));
+  const opened = states.get(lockFileId(folder));
   if (opened !== undefined) return opened;
   checkAccess(folder);
   repairEmptyEnv(folder, OPTIONS);
   const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), commits: 0 };
-  states.set(fileId(folder), state);
+  states.set(lockFileId(folder), state);
   return state;
-}
-
-/** Device and inode of the lock file, which are not used again while it is open; empty if there is none. */
-function fileId(folder: string): string {
-  const stats = statSync(join(folder, LOCK_FILE), { throwIfNoEntry: false, bigint: true });
-  return stats === undefined ? '' : `${stats.dev} ${stats.ino}`;
 }
