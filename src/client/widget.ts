@@ -12,6 +12,8 @@ export interface CollabCommentsEventDetails {
   'collab-thread-close': { readonly threadId: string };
   'collab-thread-create': { readonly threadId: string };
   'collab-comment-create': { readonly threadId: string; readonly commentId: string };
+  /** Cancelable: a page that prevents the default leads to the thread by itself. */
+  'collab-notification-open': { readonly roomId: string; readonly threadId: string; readonly commentId: string };
   'collab-error': { readonly code: CollabErrorCode; readonly message: string };
 }
 
@@ -31,16 +33,20 @@ export interface CollabCommentsElement extends HTMLElement {
   shareConnection: boolean;
   /** Up to three keys, with white space between them; null for none. */
   shortcuts: string | null;
+  /** Address of the page's service worker for push messages; empty for none. */
+  pushWorker: string;
   /** Returns a token of the user; called for each connection, and before a token expires. */
   tokenProvider: TokenProvider | null;
   /** A session that the page has already, instead of key and token. */
-  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect' | 'fetch'> | null;
+  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'> | null;
   /** Texts that replace those of the widget. */
   strings: Readonly<Record<string, string>>;
   /** Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the room has no such thread. */
   openThread(threadId: string, commentId?: string | null): void;
   /** Opens or closes the panel. */
   togglePanel(open?: boolean): void;
+  /** Opens or closes the inbox. Does nothing where the server has none. */
+  toggleInbox(open?: boolean): void;
   /** Lets the user choose a place for a new thread. */
   startComment(): void;
 }
@@ -60,6 +66,7 @@ export interface CollabCommentsAttributes extends Partial<Pick<CollabCommentsEle
   readonly cursors?: true | '' | undefined;
   readonly 'share-connection'?: true | '' | undefined;
   readonly shortcuts?: string | undefined;
+  readonly 'push-worker'?: string | undefined;
 }
 
 declare global {

@@ -38,6 +38,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     cursors: { type: Boolean },
     shareConnection: { type: Boolean, attribute: 'share-connection' },
     shortcuts: {},
+    pushWorker: { attribute: 'push-worker' },
     tokenProvider: { attribute: false },
     session: { attribute: false },
     strings: { attribute: false },
@@ -53,6 +54,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   declare cursors: boolean;
   declare shareConnection: boolean;
   declare shortcuts: string | null;
+  declare pushWorker: string;
   declare tokenProvider: TokenProvider | null;
   declare session: WidgetSession | null;
   declare strings: Partial<Strings>;
@@ -93,6 +95,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.cursors = false;
     this.shareConnection = false;
     this.shortcuts = null;
+    this.pushWorker = '';
     this.tokenProvider = null;
     this.session = null;
     this.strings = {};
@@ -106,6 +109,11 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   /** Opens or closes the panel. */
   togglePanel(open = !(this.#app?.view.panel ?? false)): void {
     this.#app?.show({ panel: open });
+  }
+
+  /** Opens or closes the inbox. Does nothing where the server has none. */
+  toggleInbox(open = this.#app?.view.side !== 'inbox'): void {
+    this.#app?.showInbox(open);
   }
 
   /** Lets the user choose a place for a new thread. */
@@ -191,7 +199,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
       <div class="layer" part="layer" @keydown=${onPinKey} @focusin=${(event: FocusEvent) => onPinFocus(app, event)}>${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
-      ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing) : nothing}
+      ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing, this.#version) : nothing}
       <section aria-label=${language.text('comments')}>${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
       ${toolbar(app)}</section>
@@ -246,7 +254,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   #enter(session: WidgetSession): void {
     const host: AppHost = {
       changed: () => this.requestUpdate(),
-      dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
+      dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: name === 'collab-notification-open' })),
+      pushWorker: () => this.pushWorker,
       announce: (text) => {
         this.#announcements = [...this.#announcements.slice(1 - MAX_ANNOUNCEMENTS), { number: (this.#announcements.at(-1)?.number ?? 0) + 1, text }];
         this.requestUpdate();

@@ -19,6 +19,7 @@ export const attributes: readonly Documented[] = [
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
   { name: 'share-connection', type: 'boolean', meaning: 'One connection for all tabs of the browser with the same user ([when to use it](sdk.md#one-connection-for-all-tabs)). Not for a `session` of the page. Property `shareConnection`.' },
   { name: 'shortcuts', type: 'keys', meaning: 'Keys to comment, and for the next and the previous thread, such as `shortcuts="c n p"`, which is also what the attribute without a value means. Off if it is absent. A key that the page handles (`preventDefault`) or declares (`aria-keyshortcuts`, `accesskey`) stays with the page.' },
+  { name: 'push-worker', type: 'URL', meaning: 'Address of the service worker of your page that shows push messages ([channels.md](channels.md#push-messages-of-browsers)). With it, and with the plugin `web-push`, users can turn them on in the inbox. Property `pushWorker`.' },
 ];
 
 /** The properties without an attribute. */
@@ -32,6 +33,7 @@ export const properties: readonly Documented[] = [
 export const methods: readonly Documented[] = [
   { name: 'openThread(threadId, commentId?)', meaning: 'Opens a thread, at a comment of it; once the room is loaded, if it is not yet.' },
   { name: 'togglePanel(open?)', meaning: 'Opens or closes the panel.' },
+  { name: 'toggleInbox(open?)', meaning: 'Opens or closes the inbox. Does nothing where the server has none.' },
   { name: 'startComment()', meaning: 'Lets the user choose a place for a new thread.' },
 ];
 
@@ -43,6 +45,7 @@ export const events: readonly (Documented & { readonly name: keyof CollabComment
   { name: 'collab-thread-close', type: '`{ threadId }`', meaning: 'It was closed.' },
   { name: 'collab-thread-create', type: '`{ threadId }`', meaning: 'This user created a thread, and the server has it.' },
   { name: 'collab-comment-create', type: '`{ threadId, commentId }`', meaning: 'This user replied, and the server has it.' },
+  { name: 'collab-notification-open', type: '`{ roomId, threadId, commentId }`', meaning: 'A notification was chosen in the inbox. `preventDefault()` leaves it to the page to lead there.' },
   { name: 'collab-error', type: '`{ code, message }`', meaning: 'Something was refused; the user has been told. The codes are those of [errors.md](errors.md).' },
 ];
 
@@ -51,6 +54,8 @@ export const parts: readonly Documented[] = [
   { name: 'toolbar', meaning: 'The bar in the corner.' },
   { name: 'add', meaning: 'Its button to add a comment.' },
   { name: 'toggle', meaning: 'Its button for the panel.' },
+  { name: 'bell', meaning: 'Its button for the inbox.' },
+  { name: 'count', meaning: 'The number of unread notifications.' },
   { name: 'badge', meaning: 'The number of unread threads.' },
   { name: 'presence', meaning: 'The avatars of the users who are online.' },
   { name: 'connection', meaning: 'What is shown instead while there is no connection.' },
@@ -87,6 +92,9 @@ export const parts: readonly Documented[] = [
   { name: 'detached', meaning: 'The threads whose place is gone.' },
   { name: 'elsewhere', meaning: 'The threads that are pinned to other pages.' },
   { name: 'empty', meaning: 'What is shown instead of an empty list.' },
+  { name: 'inbox', meaning: 'The inbox, in the place of the panel.' },
+  { name: 'settings', meaning: 'The settings of notifications in it.' },
+  { name: 'follow', meaning: 'The button for what a thread notifies the user of.' },
   { name: 'viewer', meaning: 'The viewer of pictures.' },
   { name: 'toasts', meaning: 'What holds the messages.' },
   { name: 'toast', meaning: 'A message.' },

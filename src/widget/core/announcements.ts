@@ -1,4 +1,5 @@
 import type { RoomThread } from '../../client/room/snapshot.ts';
+import type { NotificationCreated } from '../../model/notification.ts';
 import type { StringKey } from '../strings/en.ts';
 import type { App } from './app.ts';
 
@@ -23,6 +24,15 @@ export class Announcements {
   constructor(app: App) {
     this.#app = app;
     app.onStop(() => window.clearTimeout(this.#timer));
+    app.onStop(app.session.on('event', ({ type, data }) => {
+      // Those of this room are told as changes of its threads.
+      if (type === 'notification.created' && data.inApp && data.roomId !== app.room.roomId) void this.#notified(data);
+    }));
+  }
+
+  async #notified({ kind, actorId }: NotificationCreated): Promise<void> {
+    await this.#app.session.users([actorId]).catch(() => undefined);
+    this.#say(kind === 'mention' ? 'inboxMention' : 'announceReplied', { name: this.#nameOf(actorId) });
   }
 
   /** Tells the changes between two states of the threads, and those that have waited for a name. */

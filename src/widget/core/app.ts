@@ -19,16 +19,18 @@ import { Toasts } from './toasts.ts';
 import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
-export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect' | 'fetch'>;
+export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'>;
 
 /** The methods of the element that the app calls. */
 export interface AppHost {
   /** Something that is shown has changed. */
   changed(): void;
-  /** Dispatches an event of the element (docs/widget.md). */
-  dispatch<Name extends keyof CollabCommentsEventDetails>(name: Name, detail: CollabCommentsEventDetails[Name]): void;
+  /** Dispatches an event of the element (docs/widget.md). Returns false if the page has prevented what follows. */
+  dispatch<Name extends keyof CollabCommentsEventDetails>(name: Name, detail: CollabCommentsEventDetails[Name]): boolean;
   /** Tells a screen reader. */
   announce(text: string): void;
+  /** Address of the page's service worker for push messages; empty for none. */
+  pushWorker(): string;
 }
 
 /** The state of a widget that shows one room as one user. */
@@ -143,7 +145,7 @@ export class App {
   show(change: Partial<View>): void {
     const before = this.view.open?.threadId;
     const isOtherList = change.filter !== undefined || change.query !== undefined || change.panel !== undefined;
-    this.view = { ...this.view, ...(isOtherList ? { listLength: LIST_STEP } : {}), ...change };
+    this.view = { ...this.view, ...(isOtherList ? { listLength: LIST_STEP } : {}), ...(change.panel === undefined ? {} : { side: null }), ...change };
     this.host.changed();
     const after = this.view.open?.threadId;
     if (before === after) return;
@@ -191,6 +193,11 @@ export class App {
     this.show({ open: { threadId, commentId }, pin: threadId, composing: null, cluster: null, placing: null });
     this.#asked = new Set();
     this.#markRead(thread);
+  }
+
+  /** Opens or closes the inbox, in the place of the panel. Does nothing where the server has none. */
+  showInbox(open: boolean): void {
+    if (this.inbox !== null) this.show({ panel: open, side: open ? 'inbox' : null });
   }
 
   /** Shows or hides all pins but that of the open thread, until the user changes it in this browser. */

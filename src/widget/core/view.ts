@@ -6,6 +6,8 @@ import type { Filter } from './filters.ts';
 export interface View {
   /** Whether the panel is open. */
   readonly panel: boolean;
+  /** What the panel shows instead of the threads; null whenever it is opened or closed without naming it. */
+  readonly side: 'inbox' | null;
   readonly filter: Filter;
   /** The text searched for. */
   readonly query: string;
@@ -33,4 +35,4 @@ export interface View {
 export const LIST_STEP = 50;
 
 /** Everything closed. */
-export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, hidesPins: false, pin: null, dismissed: false, viewer: null };
+export const initialView: View = { panel: false, side: null, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, hidesPins: false, pin: null, dismissed: false, viewer: null };

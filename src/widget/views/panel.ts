@@ -11,6 +11,7 @@ import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
 import { icon } from './icons.ts';
 import { rejectionList } from './moderation/rejections.ts';
+import { sideView } from './side.ts';
 
 const filterNames: Readonly<Record<Filter, StringKey>> = { open: 'filterOpen', resolved: 'filterResolved', mine: 'filterMine', mentions: 'filterMentions' };
 const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: StringKey]>> = {
@@ -20,8 +21,9 @@ const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: Stri
   mentions: ['emptyMentionsTitle', 'emptyMentions'],
 };
 
-/** The list of all threads of the page, and below it the messages, if it is to show them. */
-export function panelView(app: App, detached: ReadonlySet<string>, messages: TemplateResult | typeof nothing): TemplateResult {
+/** The list of all threads of the page, or what is shown in its place, and below it the messages, if it is to show them. */
+export function panelView(app: App, detached: ReadonlySet<string>, messages: TemplateResult | typeof nothing, version: number): TemplateResult {
+  if (app.view.side !== null) return sideView(app, app.view.side, messages, version);
   const text = app.language;
   const { filter, query, listLength } = app.view;
   const listed = app.listed;

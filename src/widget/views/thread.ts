@@ -9,6 +9,7 @@ import { icon } from './icons.ts';
 import { rejectionList } from './moderation/rejections.ts';
 import './comment.ts';
 import './composer.ts';
+import './follow.ts';
 
 /** The open thread: its comments, the messages, and the field to reply. */
 export function threadView(app: App, thread: RoomThread, version: number, messages: TemplateResult): TemplateResult {
@@ -20,6 +21,7 @@ export function threadView(app: App, thread: RoomThread, version: number, messag
       ${thread.resolved ? html`<span class="tag success">${icon('check')}<span>${resolvedText(app, thread)}</span></span>` : nothing}
       <span class="grow"></span>
       ${app.mayWrite && !isHeld ? html`<button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${() => void setResolved(app, thread.id, !thread.resolved)}>${icon(thread.resolved ? 'reopen' : 'check')}</button>` : nothing}
+      ${app.inbox === null || isHeld || thread.pending === 'create' ? nothing : html`<collab-comments-follow .app=${app} .version=${version} .threadId=${thread.id}></collab-comments-follow>`}
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button>
     </div>
     <div class="comments" part="comments"><div>
