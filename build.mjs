@@ -198,6 +198,7 @@ const widgetBounds = {
   'src/widget/anchoring/top-layer.ts': 1_000,
   'src/widget/views/opened.ts': 32_000,
   'src/widget/views/inbox/inbox.ts': 7_000,
+  'src/widget/views/moderation/queue.ts': 5_000,
   'src/widget/views/moderation/report.ts': 1_500,
 };
 const LANGUAGE_BOUND = 5_000;

@@ -1,8 +1,20 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { initFolder, startCluster, until } from '../helpers/cluster.ts';
-import { api, field, live, openDemo, pin, popover } from '../helpers/widget-page.ts';
+import { servePage } from '../helpers/own-page.ts';
+import { api, field, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds in the page. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
+}
 
 const rules = [
   { type: 'words', words: ['casino'], action: 'reject', message: 'Advertising is not allowed.' },
@@ -14,7 +26,7 @@ t.test('the widget tells authors what moderation does with their comments', { sk
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 1, folder });
   t.teardown(() => cluster.kill());
-  await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Reply here', position: { x: 0.5, y: 0.3 } });
+  const { thread: { id: threadId } } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Reply here', position: { x: 0.5, y: 0.3 } })).json()) as { thread: { id: string } };
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
   const bob = await openDemo(t, context, cluster, 'bob', /status of 4\d\d/);
@@ -114,5 +126,80 @@ t.test('the widget tells authors what moderation does with their comments', { sk
     await report('You have reported this comment already.');
     const { items } = (await (await api(cluster, 'GET', '/moderation?state=reported')).json()) as { items: { reports: { reason: string; userId: string }[] }[] };
     t.match(items, [{ reports: [{ reason: 'Off topic', userId: 'bob' }] }]);
+  });
+
+  const { token } = (await (await api(cluster, 'POST', '/users/mod/tokens', { name: 'Mod', role: 'moderator' })).json()) as { token: string };
+  const mod = await openPage(t, context, await servePage(t, cluster, '<main><h1>Orders</h1></main>', '', token), /status of 409/);
+  await mod.evaluate("document.querySelector('collab-comments').room = 'demo'");
+  await live(mod);
+  const queue = mod.getByRole('complementary', { name: 'Moderation' });
+  const entry = mod.locator('collab-comments .queue-entry');
+  const card = (text: string) => queue.getByRole('article').filter({ hasText: text });
+  const showsFocus = (text: string) => mod.waitForFunction(`document.querySelector('collab-comments').shadowRoot.activeElement?.textContent.includes('${text}')`);
+
+  await t.test('the panel tells members nothing of the queue, and moderators how much waits in it, live', async (t) => {
+    await bob.evaluate("document.querySelector('collab-comments').togglePanel(true)");
+    await bob.locator('collab-comments .panel').waitFor();
+    t.equal(await bob.locator('collab-comments .queue-entry').count(), 0);
+    await mod.evaluate("document.querySelector('collab-comments').togglePanel(true)");
+    await entry.getByText('1 comment waits for a decision').waitFor();
+    for (const body of ['Perhaps one', 'Perhaps two', 'Perhaps three']) {
+      await field(bob).fill(body);
+      await field(bob).press('Enter');
+      await popover(bob).getByText(body).waitFor();
+    }
+    await entry.getByText('4 comments wait for a decision').waitFor();
+  });
+
+  await t.test('a moderator approves what is held, or rejects it with a reason, by the keyboard', async (t) => {
+    await entry.press('Enter');
+    await card('Perhaps one').getByText('Held by moderation-rules').waitFor();
+    t.strictSame(await violations(mod), []);
+    await card('Perhaps one').getByRole('button', { name: 'Approve' }).press('Enter');
+    await mod.locator('.toast', { hasText: 'Approved' }).waitFor();
+    await card('Perhaps one').waitFor({ state: 'detached' });
+    await showsFocus('Perhaps two');
+    await popover(bob).locator('.comment', { hasText: 'Perhaps one' }).getByText('Pending', { exact: true }).waitFor({ state: 'detached' });
+    await card('Perhaps two').getByRole('button', { name: 'Reject' }).press('Enter');
+    const reason = card('Perhaps two').getByLabel('Why? The author will read this.');
+    await reason.press('Enter');
+    t.equal((await held()).length, 2, 'not without a reason');
+    await reason.fill('Say it plainly');
+    t.strictSame(await violations(mod), []);
+    await reason.press('Enter');
+    await card('Perhaps two').waitFor({ state: 'detached' });
+    await bob.locator('.toast', { hasText: 'A moderator rejected your comment: Say it plainly' }).waitFor();
+  });
+
+  await t.test('what somebody else has decided meanwhile says so', async () => {
+    const [item] = await held();
+    await mod.evaluate("globalThis.realFetch = fetch; globalThis.fetch = async (url, init) => (/moderation.(state|mod_[^/]+$)/.test(url) ? new Promise(() => {}) : realFetch(url, init))");
+    await api(cluster, 'POST', `/moderation/${item?.id}/reject`, { reason: 'No' });
+    await card('Perhaps three').getByRole('button', { name: 'Approve' }).click();
+    await mod.locator('.toast', { hasText: 'Somebody has decided this already.' }).waitFor();
+    await mod.evaluate('globalThis.fetch = realFetch');
+  });
+
+  await t.test('reports are dismissed, or the comment is removed', async (t) => {
+    await mod.reload();
+    await mod.evaluate("document.querySelector('collab-comments').room = 'demo'");
+    await live(mod);
+    await mod.evaluate("document.querySelector('collab-comments').togglePanel(true)");
+    await entry.getByText('1 comment waits for a decision').click();
+    await card('Reply here').getByText('Bob: Off topic').waitFor();
+    await mod.setViewportSize({ width: 320, height: 640 });
+    t.equal(await mod.evaluate("[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.panel *')].filter((each) => { const { left, right } = each.getBoundingClientRect(); return right > 321 || left < -1; }).length"), 0);
+    t.strictSame(await violations(mod), []);
+    await card('Reply here').getByRole('button', { name: 'Keep' }).click();
+    await queue.getByText('Nothing is held').waitFor();
+    const { comment } = (await (await api(cluster, 'POST', `/threads/${threadId}/comments`, { userId: 'ci-bot', body: 'Buy now' })).json()) as { comment: { id: string } };
+    await api(cluster, 'POST', `/comments/${comment.id}/report`, { reason: 'Advertising' });
+    await card('Buy now').getByText('Someone: Advertising').waitFor();
+    await card('Buy now').getByRole('button', { name: 'Remove' }).click();
+    await card('Buy now').getByLabel('Why? The author will read this.').fill('Advertising');
+    await mod.keyboard.press('Enter');
+    await popover(bob).locator('.comment', { hasText: 'Buy now' }).waitFor({ state: 'detached' });
+    await mod.keyboard.press('Escape');
+    await entry.getByText('Moderation', { exact: true }).waitFor();
   });
 });

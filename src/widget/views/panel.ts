@@ -4,6 +4,7 @@ import { repeat } from 'lit/directives/repeat.js';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { App } from '../core/app.ts';
 import { type Filter, filters } from '../core/filters.ts';
+import { queueOf } from '../core/queue.ts';
 import { LIST_STEP } from '../core/view.ts';
 import { pageAt, linkOnPage, pageOf } from '../pins/page.ts';
 import type { StringKey } from '../strings/en.ts';
@@ -42,6 +43,7 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.show({ panel: false })}>${icon('close')}</button>
     </header>
     <div class="panel-tools">
+      ${app.state.role === 'moderator' ? queueEntry(app) : nothing}
       <label class="search">${icon('search')}<input type="search" aria-label=${text.text('search')} placeholder=${text.text('search')} .value=${query} @input=${(event: Event) => app.show({ query: (event.target as HTMLInputElement).value })} /></label>
       <div class="tabs" role="radiogroup" aria-label=${text.text('filters')} @keydown=${(event: KeyboardEvent) => onTabKey(app, event)}>
         ${filters.map((name) => html`<button type="button" role="radio" aria-checked=${String(name === filter)} tabindex=${name === filter ? 0 : -1} @click=${() => app.show({ filter: name })}>${text.text(filterNames[name])}</button>`)}
@@ -62,6 +64,14 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
     </div>
     ${messages}
   </aside>`;
+}
+
+/** The way to the moderation queue, with the number of what waits there. */
+function queueEntry(app: App): TemplateResult {
+  const text = app.language;
+  const { length: count } = queueOf(app).items;
+  const label = count === 0 ? text.text('queue') : count === 1 ? text.text('queueOne') : text.text('queueMany', { count });
+  return html`<button type="button" class="queue-entry ${count === 0 ? '' : 'waiting'}" part="queue-entry" @click=${() => app.show({ side: 'queue' })}>${icon('flag')}<span>${label}</span></button>`;
 }
 
 /** Why a listed thread has no pin: it is on another page, or what it was pinned to is gone. */
