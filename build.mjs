@@ -196,9 +196,9 @@ const widgetBounds = {
   [firstPart]: 40_000,
   'src/widget/anchoring/tracker.ts': 14_000,
   'src/widget/anchoring/top-layer.ts': 1_000,
-  'src/widget/views/opened.ts': 32_000,
+  'src/widget/views/opened.ts': 36_000,
   'src/widget/views/inbox/inbox.ts': 7_000,
-  'src/widget/views/moderation/queue.ts': 5_000,
+  'src/widget/views/moderation/queue.ts': 6_000,
   'src/widget/views/moderation/report.ts': 1_500,
 };
 const LANGUAGE_BOUND = 5_000;

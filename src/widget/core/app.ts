@@ -3,10 +3,10 @@ import type { CollabRoom, NewComment } from '../../client/room/room.ts';
 import type { RoomComment, RoomSnapshot, RoomThread } from '../../client/room/snapshot.ts';
 import type { SessionState } from '../../client/session/options.ts';
 import type { CollabSession } from '../../client/session/session.ts';
-import type { CollabCommentsEventDetails } from '../../client/widget.ts';
 import type { StreamEvent } from '../../model/frames.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
+import type { AppHost } from './app-host.ts';
 import { Deletions } from './deletions.ts';
 import { Drafts } from './drafts.ts';
 import { findThreads } from './filters.ts';
@@ -20,18 +20,6 @@ import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
 export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'>;
-
-/** The methods of the element that the app calls. */
-export interface AppHost {
-  /** Something that is shown has changed. */
-  changed(): void;
-  /** Dispatches an event of the element (docs/widget.md). Returns false if the page has prevented what follows. */
-  dispatch<Name extends keyof CollabCommentsEventDetails>(name: Name, detail: CollabCommentsEventDetails[Name]): boolean;
-  /** Tells a screen reader. */
-  announce(text: string): void;
-  /** Address of the page's service worker for push messages; empty for none. */
-  pushWorker(): string;
-}
 
 /** The state of a widget that shows one room as one user. */
 export class App {

@@ -7,7 +7,7 @@ export interface View {
   /** Whether the panel is open. */
   readonly panel: boolean;
   /** What the panel shows instead of the threads; null whenever it is opened or closed without naming it. */
-  readonly side: 'inbox' | 'queue' | null;
+  readonly side: 'inbox' | 'moderation' | null;
   readonly filter: Filter;
   /** The text searched for. */
   readonly query: string;

@@ -3,6 +3,8 @@ import { addEnglish } from '../strings/language.ts';
 import panelSheet from '../styles/panel.css';
 import threadSheet from '../styles/thread.css';
 import forcedSheet from '../styles/forced-colors.css';
+import { addIcons } from './icons.ts';
+import { laterIcons } from './icons/later.ts';
 import './placing.ts';
 import './viewer.ts';
 
@@ -19,6 +21,7 @@ export { dragPins } from '../pins/drag.ts';
 export { LiveCursors } from './cursors.ts';
 
 addEnglish(enLater);
+addIcons(laterIcons);
 
 /** The style sheets of these views. */
 export const sheets = [threadSheet, panelSheet, forcedSheet];

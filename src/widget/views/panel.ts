@@ -12,7 +12,7 @@ import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
 import { icon } from './icons.ts';
 import { rejectionList } from './moderation/rejections.ts';
-import { sideView } from './side.ts';
+import { sideView } from './side/side.ts';
 
 const filterNames: Readonly<Record<Filter, StringKey>> = { open: 'filterOpen', resolved: 'filterResolved', mine: 'filterMine', mentions: 'filterMentions' };
 const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: StringKey]>> = {
@@ -71,7 +71,7 @@ function queueEntry(app: App): TemplateResult {
   const text = app.language;
   const { length: count } = queueOf(app).items;
   const label = count === 0 ? text.text('queue') : count === 1 ? text.text('queueOne') : text.text('queueMany', { count });
-  return html`<button type="button" class="queue-entry ${count === 0 ? '' : 'waiting'}" part="queue-entry" @click=${() => app.show({ side: 'queue' })}>${icon('flag')}<span>${label}</span></button>`;
+  return html`<button type="button" class="queue-entry ${count === 0 ? '' : 'waiting'}" part="queue-entry" @click=${() => app.show({ side: 'moderation' })}>${icon('flag')}<span>${label}</span></button>`;
 }
 
 /** Why a listed thread has no pin: it is on another page, or what it was pinned to is gone. */

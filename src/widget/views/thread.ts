@@ -9,7 +9,7 @@ import { icon } from './icons.ts';
 import { rejectionList } from './moderation/rejections.ts';
 import './comment.ts';
 import './composer.ts';
-import './follow.ts';
+import './inbox/follow.ts';
 
 /** The open thread: its comments, the messages, and the field to reply. */
 export function threadView(app: App, thread: RoomThread, version: number, messages: TemplateResult): TemplateResult {

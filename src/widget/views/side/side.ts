@@ -1,13 +1,13 @@
 import { html, type nothing, type TemplateResult } from 'lit';
-import type { App } from '../core/app.ts';
-import type { View } from '../core/view.ts';
+import type { App } from '../../core/app.ts';
+import type { View } from '../../core/view.ts';
 
 type Side = NonNullable<View['side']>;
 
 /** What the panel can show instead of the threads. Each is a file of its own, loaded when it is opened. */
 const loaders: Readonly<Record<Side, () => Promise<unknown>>> = {
-  inbox: () => import('./inbox/inbox.ts'),
-  queue: () => import('./moderation/queue.ts'),
+  inbox: () => import('../inbox/inbox.ts'),
+  moderation: () => import('../moderation/queue.ts'),
 };
 
 const started = new Set<Side>();
@@ -15,10 +15,12 @@ const loaded = new Set<Side>();
 
 /** What stands in the place of the panel, and below it the messages, if it is to show them. */
 export function sideView(app: App, side: Side, messages: TemplateResult | typeof nothing, version: number): TemplateResult {
-  if (loaded.has(side) && side === 'queue') return html`<collab-comments-queue .app=${app} .version=${version} .messages=${messages}></collab-comments-queue>`;
-  if (loaded.has(side)) return html`<collab-comments-inbox .app=${app} .version=${version} .messages=${messages}></collab-comments-inbox>`;
-  if (!started.has(side)) void load(app, side);
-  return html`<aside class="panel" role="complementary" aria-label=${app.language.text(side)}><div class="empty"><span class="spinner" aria-hidden="true"></span></div></aside>`;
+  if (!loaded.has(side)) {
+    if (!started.has(side)) void load(app, side);
+    return html`<aside class="panel" role="complementary" aria-label=${app.language.text(side === 'inbox' ? 'inbox' : 'queue')}><div class="empty"><span class="spinner" aria-hidden="true"></span></div></aside>`;
+  }
+  if (side === 'moderation') return html`<collab-comments-queue .app=${app} .version=${version} .messages=${messages}></collab-comments-queue>`;
+  return html`<collab-comments-inbox .app=${app} .version=${version} .messages=${messages}></collab-comments-inbox>`;
 }
 
 /** Loads a side; without it the panel closes, and a message says why. */

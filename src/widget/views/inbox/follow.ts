@@ -1,9 +1,9 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
-import type { SubscriptionAction, SubscriptionState } from '../../model/notification.ts';
-import type { StringKey } from '../strings/en.ts';
-import { icon } from './icons.ts';
-import { openMenu } from './open-menu.ts';
-import { definePart, Part } from './part.ts';
+import type { SubscriptionAction, SubscriptionState } from '../../../model/notification.ts';
+import type { StringKey } from '../../strings/en.ts';
+import { icon } from '../icons.ts';
+import { openMenu } from '../open-menu.ts';
+import { definePart, Part } from '../part.ts';
 
 /** What a thread can notify a user of, and the state that the server calls it. */
 const CHOICES: readonly (readonly [SubscriptionAction, SubscriptionState, StringKey])[] = [
