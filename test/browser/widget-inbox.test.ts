@@ -24,7 +24,7 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 }, plugins: [{ use: 'web-push', allowPrivate: true, config: { subject: 'mailto:ops@example.com' } }] });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 1, folder });
-  t.teardown(() => cluster.stop());
+  t.teardown(() => cluster.kill());
   t.equal((await collab('web-push', 'keys', '--env', 'default', '--dir', cluster.dir)).code, 0);
 
   const write = async (roomId: string, body: string, page: string | null = null): Promise<string> => {
