@@ -33,6 +33,7 @@ const server = build({
     // A worker thread starts from a file of its own.
     { in: './src/adapters/yjs/thread.ts', out: 'threads/yjs' },
     { in: './src/plugins/thread/entry.ts', out: 'threads/plugin' },
+    { in: './src/plugins/thread/check-entry.ts', out: 'threads/check' },
   ],
   outdir,
   chunkNames: 'chunks/[name]-[hash]',

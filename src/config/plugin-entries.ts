@@ -30,6 +30,19 @@ export interface PluginEntry extends Static<typeof PluginEntrySchema> {
   folder?: string;
   /** Why the start could not load the plugin, which is optional. No process tries to load it again. */
   loadFailure?: string;
+  /** What the start learned from loading the plugin; absent if it has not loaded it. */
+  checked?: CheckedPlugin;
+}
+
+/** What processes need not load a plugin for. */
+export interface CheckedPlugin {
+  readonly name: string;
+  /** Whether its hooks run in a thread of its own. */
+  readonly isolated: boolean;
+  /** Whether it has hooks that web workers run: filters and routes. */
+  readonly runsInWebWorkers: boolean;
+  /** Whether it has hooks that the background worker runs: actions, queues and filters of deliveries. */
+  readonly runsInBackground: boolean;
 }
 
 /** The part of an entry about one environment. */

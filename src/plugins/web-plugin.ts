@@ -34,8 +34,9 @@ export interface WebPlugin {
   close(): Promise<void>;
 }
 
-/** Loads the plugin of an entry and sets it up. Throws `PluginError`. */
+/** Loads the plugin of an entry and sets it up. One that is known to be isolated is loaded only in its thread. Throws `PluginError`. */
 export async function loadWebPlugin(entry: PluginEntry, deps: PluginThreadDeps): Promise<WebPlugin> {
+  if (entry.isolation === 'worker' || entry.checked?.isolated === true) return startIsolated(entry, deps);
   const loaded = await loadPlugin(entry);
   return isIsolated(loaded) ? startIsolated(entry, deps) : setUpLocal(loaded, deps);
 }

@@ -1,3 +1,4 @@
+import { Semaphore } from '../lib/concurrency/semaphore.ts';
 import { firstLine } from '../lib/thrown.ts';
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
@@ -8,6 +9,7 @@ import type { RunDeliveryFilters } from './services/plugin-data.ts';
 import { dryServices } from './services/dry-services.ts';
 import { FilterChain } from './filters/filter-chain.ts';
 import { localServices } from './services/local-services.ts';
+import { LOADS_AT_ONCE } from './loading/load.ts';
 import { withDefaults } from './loading/locate.ts';
 import { infoFromManifest } from './loading/manifest.ts';
 import { inNamingOrder, PluginNames } from './loading/plugin-names.ts';
@@ -54,18 +56,25 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   const missing: string[] = [];
   let chain: FilterChain | undefined;
   const passes: RunDeliveryFilters = async (...call) => chain?.passes(...call) ?? true;
-  for (const entry of inNamingOrder(entries)) {
-    if (hasOnlyBackgroundHooks(infoFromManifest(entry))) continue;
+  const places = new Semaphore(LOADS_AT_ONCE);
+  const load = async (entry: PluginEntry): Promise<WebPlugin | null> => {
     const services = (plugin: string): PluginServices => {
       const own = localServices(plugin, entry, { ctx, config, log, passes });
       return dryNow === undefined ? own : dryServices(own, dryNow);
     };
-    let plugin: WebPlugin | undefined;
+    if (entry.loadFailure !== undefined) throw new Error(entry.loadFailure);
+    if (entry.checked?.runsInWebWorkers === false) return null;
+    return places.run(() => loadWebPlugin(entry, { publicUrl: config.publicUrl, services, now: dryNow, onEnd: reportEnds(log, metrics) }));
+  };
+  const own = inNamingOrder(entries).filter((entry) => !hasOnlyBackgroundHooks(infoFromManifest(entry)));
+  const outcomes = await Promise.allSettled(own.map(load));
+  for (const [index, entry] of own.entries()) {
+    const outcome = outcomes[index] as PromiseSettledResult<WebPlugin | null>;
+    const plugin = outcome.status === 'fulfilled' ? outcome.value : null;
     try {
-      if (entry.loadFailure !== undefined) throw new Error(entry.loadFailure);
-      plugin = await loadWebPlugin(entry, { publicUrl: config.publicUrl, services, now: dryNow, onEnd: reportEnds(log, metrics) });
-      names.take(entry, plugin.name);
-      loaded.set(entry, plugin);
+      if (outcome.status === 'rejected') throw outcome.reason;
+      names.take(entry, plugin?.name ?? entry.checked?.name ?? entry.use);
+      if (plugin !== null) loaded.set(entry, plugin);
     } catch (error) {
       await plugin?.close();
       if (!isOptional(entry, config)) throw error;

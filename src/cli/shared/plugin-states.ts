@@ -1,5 +1,5 @@
 import type { PluginEntry } from '../../config/plugin-entries.ts';
-import { checkPlugin } from '../../plugins/loading/check-plugin.ts';
+import { checkEach } from '../../plugins/loading/check-plugin.ts';
 import { PluginError } from '../../plugins/loading/plugin-error.ts';
 import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
@@ -15,9 +15,10 @@ export interface PluginState {
   readonly options: readonly string[];
 }
 
-/** The state of the plugin of each entry, in the order of the entries. Loads each in a thread; of several with one name, the server loads the first that takes it. */
+/** The state of the plugin of each entry, in the order of the entries. Of several with one name, the server loads the first that takes it. */
 export async function findPluginStates(entries: readonly PluginEntry[], publicUrl: string): Promise<readonly PluginState[]> {
-  const states = new Map((await Promise.all(entries.map((entry) => find(entry, publicUrl)))).map((found) => [found.entry, found]));
+  const outcomes = await checkEach(entries, publicUrl);
+  const states = new Map(entries.map((entry, index) => [entry, stateOf(entry, outcomes[index] as PromiseSettledResult<PluginInfo>)]));
   const names = new PluginNames();
   for (const entry of inNamingOrder(entries)) {
     const info = states.get(entry)?.info;
@@ -31,14 +32,11 @@ export async function findPluginStates(entries: readonly PluginEntry[], publicUr
   return [...states.values()];
 }
 
-async function find(entry: PluginEntry, publicUrl: string): Promise<PluginState> {
-  try {
-    const info = await checkPlugin(entry, publicUrl);
-    const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
-    return { entry, state: enabled ? 'enabled' : 'disabled', info, reason: null, options: [] };
-  } catch (error) {
-    return failed(entry, error);
-  }
+function stateOf(entry: PluginEntry, outcome: PromiseSettledResult<PluginInfo>): PluginState {
+  if (outcome.status === 'rejected') return failed(entry, outcome.reason);
+  const info = outcome.value;
+  const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
+  return { entry, state: enabled ? 'enabled' : 'disabled', info, reason: null, options: [] };
 }
 
 function failed(entry: PluginEntry, error: unknown): PluginState {

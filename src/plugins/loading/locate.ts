@@ -46,11 +46,16 @@ export function shippedNames(): readonly string[] {
   return [...new Set(readdirSync(shippedFolder()).map((file) => parse(file).name))].filter(isShipped);
 }
 
+/** Whether `collab/plugin` resolves in this thread wherever it is imported. */
+let isProvided = false;
+
 /** Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json. */
 export function provideApi(moduleUrl: string): void {
+  if (isProvided) return;
   try {
     nodeModule.createRequire(moduleUrl).resolve('collab/plugin');
   } catch {
+    isProvided = true;
     const api = new URL(fromSource ? '../api.ts' : '../plugin/index.js', import.meta.url).href;
     nodeModule.register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'collab/plugin' ? { url: ${JSON.stringify(api)}, shortCircuit: true } : next(name, context);`)}`);
   }

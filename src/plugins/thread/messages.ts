@@ -26,6 +26,13 @@ export interface PluginInfo {
   };
 }
 
+/** What the thread in which plugins are checked together posts for each one that it has loaded. */
+export interface LoadedTogether {
+  /** The place of its entry. */
+  readonly index: number;
+  readonly info: PluginInfo;
+}
+
 /** A hook by its kind and its place among the hooks of that kind. */
 export interface HookReference {
   readonly kind: 'filter' | 'action' | 'job' | 'route';

@@ -1,4 +1,5 @@
 import { firstLine } from '../../lib/thrown.ts';
+import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
@@ -9,6 +10,7 @@ import type { Labels, Metrics } from '../../observability/metrics.ts';
 import { FilterChain, type PluginFilter } from '../../plugins/filters/filter-chain.ts';
 import { HookMeter } from '../../plugins/hook-meter.ts';
 import { localServices } from '../../plugins/services/local-services.ts';
+import { LOADS_AT_ONCE } from '../../plugins/loading/load.ts';
 import { withDefaults } from '../../plugins/loading/locate.ts';
 import { infoFromManifest } from '../../plugins/loading/manifest.ts';
 import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
@@ -77,19 +79,31 @@ export class BackgroundPlugins {
     let chain: FilterChain | null = null;
     const starterOf = (plugin: string, queue: string): QueueRunner | undefined => runners.find((runner) => runner.isOf(plugin, queue));
     const entries = withDefaults(config.plugins);
-    for (const entry of inNamingOrder(entries)) {
+    const places = new Semaphore(LOADS_AT_ONCE);
+    const load = async (entry: PluginEntry): Promise<LoadedThread | null> => {
+      if (entry.checked?.runsInBackground === false) return null;
       const thread = new PluginThread(entry, {
         publicUrl: config.publicUrl,
         services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
         onEnd: reportEnds(log, metrics),
       });
-      const info = infoFromManifest(entry) ?? (await startThread(thread, entry, log));
-      if (info !== null && hasOwnName(entry, info.name, names, log)) {
-        loaded.set(entry, { thread, info });
+      const info = infoFromManifest(entry) ?? (await places.run(() => startThread(thread, entry, log)));
+      if (info !== null) return { thread, info };
+      await thread.stop();
+      return null;
+    };
+    const ordered = inNamingOrder(entries);
+    const started = await Promise.all(ordered.map(load));
+    for (const [index, entry] of ordered.entries()) {
+      const plugin = started[index] ?? null;
+      const name = plugin?.info.name ?? entry.checked?.name;
+      const isKnown = plugin !== null || entry.checked?.runsInBackground === false;
+      if (isKnown && hasOwnName(entry, name ?? entry.use, names, log)) {
+        if (plugin !== null) loaded.set(entry, plugin);
         continue;
       }
       missing.push(entry.use);
-      await thread.stop();
+      await plugin?.thread.stop();
     }
     for (const { use, slugs } of await findUnknownEnvironments(ctx, config.plugins)) {
       log.warn({ plugin: use, environments: slugs }, 'the entry of a plugin has options for environments that do not exist');
