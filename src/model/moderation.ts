@@ -29,6 +29,8 @@ export interface ModerationItem {
   readonly thread: ThreadRecord | null;
   /** The secret key with which a backend wrote it; null if the author did, with a token. */
   readonly keyId: string | null;
+  /** The user for whom the backend wrote it; null or absent if it named none, or if its author wrote it with a token. */
+  readonly actsFor?: string | null;
   readonly via: Via;
   /** How many users have reported the comment. */
   readonly reports: number;

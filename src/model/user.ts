@@ -21,6 +21,8 @@ export interface User {
   readonly lastSeenAt: string | null;
   /** The rooms of the user's latest token, which decide who is notified; absent while no token was confined. Never shown to clients. */
   readonly tokenScope?: TokenScope;
+  /** When a backend last changed each field that it has set. A token that was issued before does not change such a field. Never shown to clients. */
+  readonly setAt?: Readonly<Partial<Record<'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata', string>>>;
 }
 
 /** The rooms that a user token is confined to. */

@@ -76,3 +76,11 @@ await t.test('a repeated request gets the stored answer and is not filtered agai
   t.strictSame(second, { ...first, status: 201, replayed: true });
   t.equal(calls.length, 1);
 });
+
+await t.test('a filter that returns a text makes no edit of a change of the metadata alone', async (t) => {
+  const world = await createWorld(t);
+  const { commentId } = await startThread(world);
+  const { filters } = filtersThat({ outcome: 'pass', fields: { body: 'first, seen by a filter', metadata: { tag: 1, seen: true } } });
+  const edited = (JSON.parse(await editComment({ ...world.ctx, filters }, world.backend, commentId, { metadata: { tag: 1 } })) as { comment: Comment }).comment;
+  t.match(edited, { body: 'first', metadata: { tag: 1, seen: true }, editedAt: null });
+});

@@ -193,6 +193,33 @@ t.test('a change of the metadata alone edits no held text, and takes none out of
   t.match(await threadOf(stage, readers.bob, other), { comments: [{ body: 'first', metadata: { tag: 4 }, editedAt: null }] });
 });
 
+t.test('metadata that are held keep the held text of its author, and metadata that are published show it again', async (t) => {
+  const stage = await createStage(t);
+  const { ctx, readers, world } = stage;
+  const { threadId, commentId } = await startThread(world);
+  await editComment(ctx, readers.ann, commentId, { body: HELD_TEXT });
+  const holdAll = { ...ctx, filters: { ...holdingFilters, run: () => Promise.resolve({ outcome: 'hold', plugin: 'p', reason: 'r', fields: {} } as const) } };
+  await editComment(holdAll, readers.mod, commentId, { metadata: { tag: 1 } });
+  t.match((await queue(stage)).map(({ comment, keyId }) => ({ comment, keyId })), [{ comment: { body: HELD_TEXT, metadata: { tag: 1 } }, keyId: null }]);
+
+  await editComment(ctx, readers.backend, commentId, { metadata: { tag: 2 } });
+  const latest = (await world.ctx.store.events(streamOf(world.environment), 0, 1000)).slice(-2).map(({ text }) => JSON.parse(text) as EventEnvelope);
+  t.match(latest, [
+    { type: 'comment.updated', data: { body: 'first', metadata: { tag: 2 } } },
+    { type: 'moderation.held', data: { itemId: (await queue(stage))[0]?.id, comment: { body: HELD_TEXT, metadata: { tag: 2 }, status: 'held', published: { body: 'first', metadata: { tag: 2 } } } } },
+  ]);
+  t.match(await threadOf(stage, readers.ann, threadId), { comments: [{ body: HELD_TEXT, status: 'held' }] });
+});
+
+t.test('what a backend wrote for a user is published for that user', async (t) => {
+  const stage = await createStage(t);
+  const { ctx, readers, world } = stage;
+  const { threadId, commentId } = await startThread(world);
+  await editComment(ctx, readers.backend, commentId, { userId: 'bob', body: HELD_TEXT });
+  await approveItem(ctx, readers.mod, (await queue(stage))[0]?.id ?? '', null);
+  t.match((await world.events()).at(-1), { type: 'comment.updated', threadId, actor: { userId: 'bob' }, data: { body: HELD_TEXT } });
+});
+
 t.test('reads of users without held content read nothing of the queue per request', async (t) => {
   const stage = await createStage(t);
   const { ctx, readers, world } = stage;

@@ -195,3 +195,29 @@ await t.test('requests are counted by address, by network for IPv6, or by key', 
   t.notOk((await countRequest(world.ctx, config, { kind: 'key', keyId: 'k', limit: 1 })).allowed);
   t.ok((await countRequest(world.ctx, config, { kind: 'key', keyId: 'u', limit: 0 })).allowed);
 });
+
+await t.test('a field that a backend has set stays until a token is issued later', async (t) => {
+  const world = await createWorld(t);
+  const claims = (issuedAt: number, fields: object) => ({ userId: 'dee', rooms: null, confinedKeyId: null, issuedAt: START + issuedAt, ...fields }) as Parameters<typeof recordUserFromToken>[2];
+  const early = claims(0, { name: 'Token', avatarUrl: 'https://example.com/token.png' });
+  const read = async () => (JSON.parse(await getUser(world.ctx, world.backend, 'dee')) as { user: User }).user;
+  await recordUserFromToken(world.ctx, world.environment, early, 'rest');
+  world.clock.advance(5_000);
+  await putUser(world.ctx, world.backend, 'dee', { name: 'Backend' });
+  const events = (await userEvents(world)).length;
+  await recordUserFromToken(world.ctx, world.environment, early, 'rest');
+  t.match(await read(), { name: 'Backend', avatarUrl: 'https://example.com/token.png' }, 'the token is older');
+  t.equal((await userEvents(world)).length, events, 'and changes nothing');
+  t.notOk('setAt' in (await read()));
+  await recordUserFromToken(world.ctx, world.environment, claims(0, { name: 'Token', avatarUrl: 'https://example.com/other.png' }), 'rest');
+  t.match(await read(), { name: 'Backend', avatarUrl: 'https://example.com/other.png' }, 'what no backend has set follows the tokens');
+  await recordUserFromToken(world.ctx, world.environment, claims(5_000, { name: 'Renamed' }), 'rest');
+  t.match(await read(), { name: 'Renamed' }, 'a token of the same second or later counts');
+});
+
+await t.test('presence is not read for a key that does not see it', async (t) => {
+  const world = await createWorld(t);
+  const total = (): never => t.fail('presence is read') as never;
+  const ctx = { ...world.ctx, shared: new Proxy(world.ctx.shared, { get: (shared, name) => (name === 'total' ? total : Reflect.get(shared, name)) }) };
+  t.match(JSON.parse(await getUser(ctx, { ...world.backend, rooms: ['room'] }, 'ann')), { user: { userId: 'ann', online: false } });
+});

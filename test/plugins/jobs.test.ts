@@ -35,10 +35,11 @@ interface Jobs extends World {
 }
 
 /** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the process that runs the jobs. `put` is that of `kv`. */
-async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; readonly put?: () => Promise<void> } = {}): Promise<Jobs> {
+async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; readonly rememberedGroups?: number; readonly put?: () => Promise<void> } = {}): Promise<Jobs> {
   const world = await createWorld(t);
   const folder = tempFolder(t);
   const lines: Record<string, unknown>[] = [];
+  const { rememberedGroups } = options;
   const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } });
   const metrics = new Metrics();
   const entry = { use, config: { folder } };
@@ -50,7 +51,7 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; re
   };
   const thread = new PluginThread(entry, { publicUrl: '', services, onEnd: reportEnds(log, metrics) });
   const info = await thread.start();
-  const runner: QueueRunner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics) }, 0);
+  const runner: QueueRunner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics), ...(rememberedGroups === undefined ? {} : { rememberedGroups }) }, 0);
   t.teardown(async () => {
     await runner.stop();
     await thread.stop();
@@ -180,6 +181,18 @@ t.test('a job that another process was running when it was killed runs at once, 
   writeFileSync(join(folder, 'go on'), '');
   await until(async () => (await queue.get(at, 'running')) === undefined);
   t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
+});
+
+t.test('jobs of more failing groups than are kept in mind run in turn', async (t) => {
+  const { ctx, clock, queue, at, runner } = await startJobs(t, { rememberedGroups: 1 });
+  const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
+  const ids = ['a', 'b', 'c'];
+  await queue.add(at, ids.map((id) => ({ id, payload: id, group: id })));
+  for (const id of ids) for (const job of await leaseJobs(ctx, address, [id], 12_000)) await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
+  t.equal((await queue.get(at, 'a'))?.lastError, 'x');
+  clock.advance(6_000);
+  runner.poll();
+  await until(async () => (await queue.count(at)).waiting === 0);
 });
 
 t.test('no job begins at once before the leases of earlier processes are freed', async (t) => {

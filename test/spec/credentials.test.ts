@@ -54,7 +54,7 @@ const no = (): Fate => 401;
 const yes = (): Fate => 'own';
 const reach = ({ path }: Route): Fate => (/:(?:roomId|threadId|commentId|reactionId|itemId)/.test(path) ? 403 : 'own');
 /** Of a key that is confined to rooms: users belong to no room. */
-const confined = (route: Route): Fate => (['users.list', 'users.delete', 'notificationSettings.put'].includes(route.operationId) ? 403 : reach(route));
+const confined = (route: Route): Fate => (['users.list', 'users.delete', 'notificationSettings.get', 'notificationSettings.put'].includes(route.operationId) ? 403 : reach(route));
 /** Of a user with the role member: the queue is for moderators, and held content for its author. */
 const member = (route: Route): Fate => (route.access === 'moderate' || route.operationId === 'users.listHeld' ? 403 : 'own');
 const refused = { secret: no, user: no };

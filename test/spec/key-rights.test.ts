@@ -63,7 +63,8 @@ const rights: Readonly<Record<string, readonly KeyKind[]>> = {
   // What belongs to a user is in no room either; the list leaves out other rooms.
   'notifications.list': everybody,
   'notifications.read': ['full', 'inside', 'outside'],
-  'notificationSettings.get': everybody,
+  // Settings concern all rooms.
+  'notificationSettings.get': ['full', 'read', 'moderate'],
   'notificationSettings.put': ['full'],
   'subscriptions.get': readers,
   'subscriptions.change': writers,

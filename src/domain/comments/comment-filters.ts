@@ -11,6 +11,7 @@ import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
 import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
 import { findLocation } from './comment-location.ts';
+import { isMetadataOnly } from './comment-patch.ts';
 import { parseThread, threadPartition } from './thread-view.ts';
 
 // Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its transaction,
@@ -88,7 +89,10 @@ export interface Change extends Omit<Edit, 'commentId'> {
   readonly before: Comment;
 }
 
-/** Runs the filters on an edit, and returns it with their changes and, if one holds it, why. Throws `content_rejected`. */
+/**
+ * Runs the filters on an edit, and returns it with their changes and, if one holds it, why. Of a change of the metadata alone they
+ * change the metadata only: it would become an edit otherwise. Throws `content_rejected`.
+ */
 export async function filterChange(filters: Filters, { actor, roomId, before: { id: commentId, threadId, userId, body, mentions, metadata, attachments }, patch, limits }: Change): Promise<{ patch: CommentPatch; hold: Hold | null }> {
   const before: DraftComment = { userId, body, mentions, metadata, attachmentIds: attachments.map(({ id }) => id) };
   const comment: DraftComment = {
@@ -99,6 +103,7 @@ export async function filterChange(filters: Filters, { actor, roomId, before: { 
     attachmentIds: patch.attachmentIds ?? before.attachmentIds,
   };
   const { fields, hold } = await filterContent(filters, 'comment.update', actor, { roomId, threadId, commentId, before, comment }, checkWith(limits));
+  if (isMetadataOnly(patch)) return { patch: { metadata: fields.metadata ?? comment.metadata }, hold };
   const { mentions: filtered = patch.mentions, ...rest } = fields;
   return { patch: { ...patch, ...rest, ...(filtered === undefined ? {} : { mentions: [...checkMentions(filtered, limits)] }) }, hold };
 }

@@ -136,10 +136,10 @@ export async function editComment(ctx: Context, caller: Actor, commentId: string
       const now = await nextTimeInThread(ctx, partition);
       const linked = await withAttachments(tx, actor, comment, checked.attachmentIds);
       const edited = patchComment(linked, patch, timestamp(now), limits);
-      if (isMetadataOnly(patch)) await setHeldMetadata(tx, environmentId, commentId, edited.metadata);
-      else await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
+      if (!isMetadataOnly(patch)) await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
       await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
       const text = replaceComment(tx, actor, { location: { partition, key }, roomId: thread.roomId, comment: edited, now });
+      if (isMetadataOnly(patch)) await setHeldMetadata(tx, actor, edited, now);
       return `{"comment":${text}}`;
     }),
   );

@@ -125,9 +125,9 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
 }
 
 /** The actor who wrote held content, for the quotas and events of writing it now. */
-function authorOf({ environment }: Actor, { keyId, userId, via }: ModerationItem): Actor {
+function authorOf({ environment }: Actor, { keyId, actsFor = null, userId, via }: ModerationItem): Actor {
   if (keyId === null) return { kind: 'user', environment, userId, role: 'member', rooms: null, confinedKeyId: null, via };
-  return { kind: 'backend', environment, keyId, scope: 'full', rooms: null, via };
+  return { kind: 'backend', environment, keyId, scope: 'full', rooms: null, ...(actsFor === null ? {} : { actsFor }), via };
 }
 
 function decidedBy(ctx: Context, actor: Actor): Pick<ModerationItem, 'decidedAt' | 'decidedBy'> {

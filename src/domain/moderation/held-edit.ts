@@ -2,7 +2,6 @@ import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Comment, CommentPatch } from '../../model/comment.ts';
 import type { Limits } from '../../model/environments/limits.ts';
-import type { Metadata } from '../../model/metadata.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { requireChange } from '../access/access.ts';
@@ -80,10 +79,17 @@ export async function onHeldEdit(reader: Pick<Reader, 'get'>, actor: Actor, comm
   return { body, mentions: [...mentions], metadata, attachmentIds: attachments.map(({ id }) => id), ...patch };
 }
 
-/** Gives the held edit of a comment the metadata that are published meanwhile, if there is one: its approval would undo them. */
-export async function setHeldMetadata(tx: Transaction, environmentId: string, commentId: string, metadata: Metadata): Promise<void> {
-  const item = await findOpenItem(tx, environmentId, 'edit', commentId);
-  if (item !== undefined && item.comment !== null) replaceItem(tx, environmentId, item, { ...item, comment: { ...item.comment, metadata } });
+/**
+ * Gives the held edit of a comment the metadata of `published`, if there is one: its approval would undo them. Emits it again as a
+ * new item, since pages of its author take `comment.updated`, to be emitted before, for the comment that they show.
+ */
+export async function setHeldMetadata(tx: Transaction, actor: Actor, published: Comment, now: number): Promise<void> {
+  const item = await findOpenItem(tx, actor.environment.id, 'edit', published.id);
+  if (item === undefined || item.comment === null) return;
+  const comment: Comment = { ...item.comment, metadata: published.metadata };
+  const replacement: ModerationItem = { ...item, id: newId('mod_', now), comment };
+  replaceItem(tx, actor.environment.id, item, replacement);
+  emitHeld(tx, actor, replacement, heldView(comment, published), now, item.id);
 }
 
 /** Removes the held edit of a comment, if there is one, in the transaction in which a later edit is published. `kept` are the ids of files that this edit links. */

@@ -10,7 +10,7 @@ import { requireAuthor, requireChange, requireWrite } from '../access/access.ts'
 import type { Actor } from '../access/actor.ts';
 import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
 import { findLocation, newCommentId } from '../comments/comment-location.ts';
-import { isSameContent, patchComment } from '../comments/comment-patch.ts';
+import { isMetadataOnly, isSameContent, patchComment } from '../comments/comment-patch.ts';
 import { renderCreatedThread } from '../comments/comment-writing.ts';
 import { newThreadRecord } from '../comments/new-thread.ts';
 import { nextTimeInThread } from '../comments/thread-time.ts';
@@ -75,7 +75,10 @@ async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId,
   return renderCreatedThread(heldThreadView(thread), JSON.stringify(heldView(comment)));
 }
 
-/** Holds an edit in place of an earlier held one. What changes nothing is not held: it withdraws that one if it is the published text. */
+/**
+ * Holds an edit in place of an earlier held one. Metadata alone are held with the text of that one, which stays its author's. What
+ * changes nothing is not held: it withdraws the earlier one if it is the published text.
+ */
 async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId, patch }: Held<'comment.update'>, hold: Hold): Promise<string> {
   const environmentId = actor.environment.id;
   const location = await findLocation(tx, environmentId, commentId);
@@ -86,16 +89,18 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
   const now = await nextTimeInThread(ctx, location.partition);
-  const linked = await withHeldAttachments(tx, actor, current, patch.attachmentIds);
+  const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment ?? null;
+  const keepsText = held !== null && isMetadataOnly(patch);
+  const linked = await withHeldAttachments(tx, actor, keepsText ? held : current, patch.attachmentIds);
   const edited = patchComment(linked, patch, timestamp(now), limitsOf(actor.environment));
-  const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment;
-  if (held !== undefined && held !== null && isSameContent(edited, held)) return JSON.stringify(heldView(held, current));
+  if (held !== null && isSameContent(edited, held)) return JSON.stringify(heldView(held, current));
   const earlier = await takeHeldEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
   if (isSameContent(edited, current)) {
     if (earlier !== undefined) emitGone(tx, actor, earlier, now, 'withdrawn');
     return text;
   }
-  const item = newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold);
+  const fresh = newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold);
+  const item: ModerationItem = keepsText && earlier !== undefined ? { ...fresh, ...writerOf(earlier) } : fresh;
   putItem(tx, environmentId, item);
   emitHeld(tx, actor, item, heldView(edited, current), now, earlier?.id ?? null);
   return JSON.stringify(heldView(edited, current));
@@ -126,7 +131,7 @@ function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, 
     reason,
     comment,
     thread,
-    keyId: actor.kind === 'backend' ? actor.keyId : null,
+    ...(actor.kind === 'backend' ? { keyId: actor.keyId, actsFor: actor.actsFor ?? null } : { keyId: null }),
     via: actor.via,
     reports: 0,
     createdAt: timestamp(now),
@@ -134,4 +139,9 @@ function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, 
     decidedBy: null,
     rejection: null,
   };
+}
+
+/** Who wrote held content, which another one has changed. */
+function writerOf({ keyId, actsFor, via }: ModerationItem): Pick<ModerationItem, 'keyId' | 'actsFor' | 'via'> {
+  return { keyId, via, ...(actsFor === undefined ? {} : { actsFor }) };
 }

@@ -19,9 +19,10 @@ const settingsPut = new InputSchema(NotificationSettingsPutSchema);
 
 type StoredSettings = Readonly<Record<string, Partial<Record<NotificationKind, boolean>>>>;
 
-/** The settings of a user as JSON text. Throws `forbidden`, `invalid_request`. */
+/** The settings of a user as JSON text. Not for keys confined to rooms, as they concern all rooms. Throws `forbidden`, `invalid_request`. */
 export async function getNotificationSettings(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireOwnUser(actor, userId, 'read');
+  if (actor.kind === 'backend') requireUnconfinedKey(actor, 'read the settings of users');
   return JSON.stringify(await readSettings(ctx.store, actor.environment.id, userId));
 }
 

@@ -88,6 +88,7 @@ export const lineSchemas = {
       firstSeenAt: orNull(time()),
       lastSeenAt: orNull(time()),
       tokenScope: Type.Optional(Type.Object({ rooms: orNull(Type.Array(Type.String({ minLength: 1, maxLength: 513 }))), issuedAt: time(), confinedKeyId: Type.Optional(Type.String({ maxLength: 64 })) })),
+      setAt: Type.Optional(Type.Record(Type.String({ maxLength: 20 }), time())),
     }),
   }),
   file: Type.Object({ data: Type.Object({ attachment: Attachment, uploadedBy: freeUserId(), commentId: orNull(id()), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), createdAt: time() }) }),

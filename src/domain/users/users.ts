@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { DELETED } from '../deleted.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -6,7 +5,7 @@ import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { Metadata } from '../../model/metadata.ts';
-import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
+import { type User, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata, checkName, isEmailAddress, isWebAddress, showsSomething } from '../input/bounds.ts';
@@ -21,6 +20,7 @@ import { readPage } from '../lists/paging.ts';
 import { removeUserNotifications } from '../notifications/removal.ts';
 import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
 import { isOnline } from './online.ts';
+import { applyChange, definedFields, emptyUser, fieldsFor, hasChanges, isSeenAgain, type TokenRights, tokenScopeOf, type UserChange, type UserFields } from './user-change.ts';
 import { userMatcher } from './user-matcher.ts';
 import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -65,7 +65,7 @@ export async function preparePutWithToken(ctx: Context, actor: Actor, userId: st
   };
 }
 
-function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
+function parsePut(actor: Actor, userId: string, input: unknown): UserChange {
   requireBackend(actor, 'write');
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
@@ -77,7 +77,7 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
   if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
   if (put.email !== undefined && !isEmailAddress(put.email)) throw invalidField('email', 'must be an email address', put.email);
-  return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actorUserId: actorUserId(actor), via: actor.via };
+  return { userId, fields: definedFields(put), seen: false, issuedAt: null, createOnly: actor.rooms !== null, actorUserId: actorUserId(actor), via: actor.via };
 }
 
 /**
@@ -118,7 +118,8 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
   checkId('userId', userId, limitsOf(actor.environment));
   const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
   if (stored === undefined) throw userNotFound();
-  return `{"user":${renderUser(actor, JSON.parse(stored) as User, await isOnline(ctx, actor.environment, userId))}}`;
+  const online = seesPresence(actor) && (await isOnline(ctx, actor.environment, userId));
+  return `{"user":${renderUser(actor, JSON.parse(stored) as User, online)}}`;
 }
 
 /** A page of the users of the environment, newest first by default. Throws `forbidden`, `invalid_cursor`. */
@@ -147,7 +148,8 @@ const unchangedBy = new WeakMap<Claims, { readonly stored: string; readonly user
 
 /**
  * Records that a user authenticated with a valid token: creates the user, or updates the fields for which there are claims.
- * Emits `user.updated` only for a new user or a changed field. `lastSeenAt` is updated at most once a minute.
+ * Emits `user.updated` only for a new user or a changed field. `lastSeenAt` is updated at most once a minute. A field that a
+ * backend has changed since the token was issued stays: the later one counts. A token without `iat` counts as issued now.
  */
 export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
@@ -155,8 +157,9 @@ export async function recordUserFromToken(ctx: Context, environment: Environment
   const unchanged = unchangedBy.get(claims);
   if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now)) return unchanged.user;
   const { name, avatarUrl, email, metadata } = claims;
-  const tokenScope = tokenScopeOf(claims, claims.issuedAt ?? now);
-  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actorUserId: claims.userId, via };
+  const issuedAt = claims.issuedAt ?? now;
+  const tokenScope = tokenScopeOf(claims, issuedAt);
+  const change: UserChange = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, issuedAt, tokenScope, actorUserId: claims.userId, via };
   if (stored !== undefined) {
     const user = JSON.parse(stored) as User;
     if (applyChange(user, change, now) === user) {
@@ -180,7 +183,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
     throw unknownUser(userId);
   }
   const now = ctx.clock.now();
-  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actorUserId: userId, via: actor.via }, now);
+  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', issuedAt: now, actorUserId: userId, via: actor.via }, now);
   tx.put(partition, key, JSON.stringify(user));
   addToOrder(tx, actor.environment.id, user);
   // A connected user has a record: one without it can have no socket but the one of this write.
@@ -197,29 +200,14 @@ function unknownUser(userId: string): CollabError {
   return new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${escapeId(userId)}`);
 }
 
-type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata'>>;
-
-interface Upsert {
-  readonly userId: string;
-  readonly fields: UserFields;
-  /** Whether the user authenticated, which updates `lastSeenAt`. */
-  readonly seen: boolean;
-  /** The rooms of the token that the user has used or got. */
-  readonly tokenScope?: TokenScope;
-  /** Whether an existing user must not be changed. */
-  readonly createOnly?: boolean;
-  readonly actorUserId: string | null;
-  readonly via: Via;
-}
-
-function upsert(ctx: Context, environment: Environment, change: Upsert, online: boolean): Promise<User> {
+function upsert(ctx: Context, environment: Environment, change: UserChange, online: boolean): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
   return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change, online)));
 }
 
 /** @param online whether the user is online, for the event: read before the transaction, which must not wait for shared memory */
-async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: Upsert, online: boolean): Promise<User> {
+async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: UserChange, online: boolean): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
   const stored = await tx.get(partition, key);
@@ -230,7 +218,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   if (user === existing) return user;
   tx.put(partition, key, JSON.stringify(user));
   if (existing === null) addToOrder(tx, environment.id, user);
-  if (existing === null || hasChanges(existing, change.fields)) {
+  if (existing === null || hasChanges(existing, fieldsFor(existing, change))) {
     emitUser(tx, environment, user, online, { at: now, userId: change.actorUserId, via: change.via });
   }
   return user;
@@ -242,86 +230,7 @@ function requireUnchanged(existing: User, fields: UserFields): void {
   throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
 }
 
-/** The precision of `lastSeenAt`. */
-const LAST_SEEN_PRECISION_MS = 60_000;
-
-/** Whether `lastSeenAt` is to be written. A difference in either direction counts, since the clock may have been set back. */
-const isSeenAgain = ({ lastSeenAt }: User, now: number): boolean => lastSeenAt === null || Math.abs(now - Date.parse(lastSeenAt)) >= LAST_SEEN_PRECISION_MS;
-
-/** The user after a change; the same object if there is nothing to write. */
-function applyChange(existing: User | null, change: Upsert, now: number): User {
-  const at = timestamp(now);
-  const { userId, fields, seen } = change;
-  const tokenScope = nextScope(existing, change.tokenScope);
-  const scope = tokenScope === undefined ? {} : { tokenScope };
-  if (existing === null) {
-    return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null, ...scope };
-  }
-  const updated = hasChanges(existing, fields);
-  const seenAgain = seen && isSeenAgain(existing, now);
-  if (!updated && !seenAgain && tokenScope === existing.tokenScope) return existing;
-  return {
-    ...existing,
-    ...fields,
-    updatedAt: updated ? at : existing.updatedAt,
-    firstSeenAt: existing.firstSeenAt ?? (seen ? at : null),
-    lastSeenAt: seen ? at : existing.lastSeenAt,
-    ...scope,
-  };
-}
-
-/** The rights of a token that decide who is notified. */
-type TokenRights = Pick<Claims, 'rooms' | 'confinedKeyId'>;
-
-/** @param issuedAt in milliseconds since the epoch */
-function tokenScopeOf({ rooms, confinedKeyId }: TokenRights, issuedAt: number): TokenScope {
-  const scope = { rooms, issuedAt: timestamp(issuedAt) };
-  return confinedKeyId === null ? scope : { ...scope, confinedKeyId };
-}
-
-/**
- * The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. The token of a confined
- * key replaces only a token of the same key, because it must not end the notifications of a user about other rooms.
- */
-function nextScope(existing: User | null, next: TokenScope | undefined): TokenScope | undefined {
-  const current = existing?.tokenScope;
-  if (next === undefined || isSameScope(current, next)) return current;
-  if (next.confinedKeyId !== undefined && existing !== null && !isUnknownOrOf(existing, next.confinedKeyId)) return current;
-  return current !== undefined && next.issuedAt < current.issuedAt ? current : next;
-}
-
-const isSameScope = (current: TokenScope | undefined, next: TokenScope): boolean =>
-  isDeepStrictEqual(current?.rooms ?? null, next.rooms) && current?.confinedKeyId === next.confinedKeyId;
-
-/** Whether no token of the user is known, or the latest one is of a confined key. */
-function isUnknownOrOf({ tokenScope, firstSeenAt }: User, confinedKeyId: string): boolean {
-  return tokenScope === undefined ? firstSeenAt === null : tokenScope.confinedKeyId === confinedKeyId;
-}
-
-/** A user of whom only the id is known. */
-function emptyUser(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firstSeenAt' | 'lastSeenAt'> {
-  return { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {} };
-}
-
 const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
-
-function hasChanges(existing: User, fields: UserFields): boolean {
-  const { name, avatarUrl, email, kind, metadata } = fields;
-  return (
-    (name !== undefined && name !== existing.name) ||
-    (avatarUrl !== undefined && avatarUrl !== existing.avatarUrl) ||
-    (email !== undefined && email !== existing.email) ||
-    (kind !== undefined && kind !== existing.kind) ||
-    (metadata !== undefined && JSON.stringify(metadata) !== JSON.stringify(existing.metadata))
-  );
-}
-
-/** The given fields. Absent fields must not appear as undefined, or they would overwrite the stored ones. */
-function definedFields(input: UserPut): UserFields {
-  const { name, avatarUrl, email, kind, metadata } = input;
-  const given = Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as UserFields;
-}
 
 /** The fields of a `user.updated` event, besides the user. */
 interface UserEventFields {
@@ -337,11 +246,14 @@ function emitUser(tx: Transaction, environment: Environment, user: User, online:
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
 }
 
+/** Whether an actor sees of users more than browsers do: whether and when they are there, and their metadata. */
+const seesPresence = (actor: Actor): boolean => actor.kind === 'backend' && actor.rooms === null;
+
 /**
  * A user as the actor may see it: a key that is confined to rooms sees what browsers see of others, the `sent` metadata if it has
  * just written them, and neutral values for the rest.
  */
 function renderUser(actor: Actor, user: User, online: boolean, sent: Metadata = {}): string {
-  if (actor.kind === 'backend' && actor.rooms === null) return JSON.stringify(presentUser(user, online, true));
+  if (seesPresence(actor)) return JSON.stringify(presentUser(user, online, true));
   return JSON.stringify({ ...presentUser(user, false, false), metadata: sent, firstSeenAt: null, lastSeenAt: null });
 }

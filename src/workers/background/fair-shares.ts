@@ -30,7 +30,7 @@ interface Group {
 export class FairShares {
   readonly #places: number;
   readonly #groupPlaces: number;
-  readonly #groups = new BoundedMap<string, Group>(REMEMBERED);
+  readonly #groups: BoundedMap<string, Group>;
   readonly #running = new Map<string, number>();
   #runningBy: Record<Standing, number> = { proven: 0, untried: 0, failing: 0 };
   /** Groups that run or had due jobs in the last round. */
@@ -47,8 +47,10 @@ export class FairShares {
   /**
    * @param places how many jobs of the queue may run at a time
    * @param groupPlaces how many of one group
+   * @param remembered how many groups are kept in mind
    */
-  constructor(places: number, groupPlaces: number) {
+  constructor(places: number, groupPlaces: number, remembered = REMEMBERED) {
+    this.#groups = new BoundedMap(remembered);
     this.#places = places;
     this.#groupPlaces = groupPlaces;
   }

@@ -40,6 +40,8 @@ export interface QueueRunnerDeps {
   readonly info: PluginInfo;
   readonly thread: PluginThread;
   readonly meter: HookMeter;
+  /** How many groups are kept in mind; that of `FairShares` if absent. */
+  readonly rememberedGroups?: number;
 }
 
 /**
@@ -83,7 +85,7 @@ export class QueueRunner implements JobStarter {
     this.#index = index;
     this.#name = queue.name;
     this.#options = queue.options;
-    this.#shares = new FairShares(queue.options.concurrency, queue.options.groupConcurrency);
+    this.#shares = new FairShares(queue.options.concurrency, queue.options.groupConcurrency, deps.rememberedGroups);
     this.#clockOffset = clockOffset(deps.ctx.clock);
   }
 
@@ -196,9 +198,8 @@ export class QueueRunner implements JobStarter {
     const [first] = due;
     if (first === undefined) return;
     found.add(key);
-    if (await this.#hasFailedBefore(group, key, first.id)) {
-      // It has its turn after the others.
-      this.#mayHaveDue = this.#isBehind = true;
+    if ((await this.#hasFailedBefore(group, key, first.id)) && this.#shares.placesFor(key) === 0) {
+      this.#mayHaveDue = true;
       return;
     }
     if (due.length === places) this.#mayHaveDue = true;

@@ -60,7 +60,7 @@ export const notificationRoutes: readonly Route[] = [
     path: '/users/:userId/notification-settings',
     operationId: 'notificationSettings.get',
     summary: 'Get which channels deliver which notifications to a user',
-    description: OWN,
+    description: `${OWN} Not allowed (403) for a key that is confined to rooms.`,
     credential: 'either',
     access: 'read',
     responses: { 200: namedSchemas.NotificationSettings },
