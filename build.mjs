@@ -196,7 +196,7 @@ const firstPart = 'src/widget/collab-comments.ts';
 const widgetBounds = {
   [firstPart]: 40_000,
   'src/widget/anchoring/tracker.ts': 14_000,
-  'src/widget/anchoring/top-layer.ts': 1_000,
+  'src/widget/anchoring/top-layer.ts': 2_000,
   'src/widget/views/opened.ts': 36_000,
   'src/widget/views/inbox/inbox.ts': 7_000,
   'src/widget/views/moderation/queue.ts': 6_000,

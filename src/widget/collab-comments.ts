@@ -77,7 +77,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (this.#app !== null) this.#app.language = this.#language.current;
     this.requestUpdate();
   });
-  readonly #anchors = new Anchors(this, () => this.#measure());
+  readonly #anchors = new Anchors(this, () => (this.#app === null ? undefined : this.requestUpdate()));
   readonly #focus = new Focus(this);
   readonly #popover = new PopoverPlace(() => this.#placePopover());
 
@@ -308,10 +308,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   #placePopover(): void {
     if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#anchors.placements, this.#isRtl());
-  }
-
-  #measure(): void {
-    if (this.#app !== null) this.requestUpdate();
   }
 
   #chosen(app: App, position: Position): void {

@@ -47,8 +47,8 @@ class QueueItemPart extends Part {
       ${item.state === 'held' ? this.#cause() : this.#reports()}
       ${this.reason !== null ? this.#form(this.reason) : html`<div class="decisions">
         ${app.thread(item.threadId) === null ? nothing : html`<button type="button" class="button quiet-button" @click=${() => app.openThread(item.threadId, item.commentId)}>${text.text('showThread')}</button>`}<span class="grow"></span>
-        <button type="button" class="button" data-does="reject" aria-disabled=${String(this.busy)} @click=${this.#startRejection}>${text.text(reject[0])}</button>
-        <button type="button" class="button primary" aria-disabled=${String(this.busy)} @click=${() => this.#decide('approve')}>${text.text(approve[0])}</button>
+        <span class="decision"><button type="button" class="button" data-does="reject" aria-disabled=${String(this.busy)} @click=${this.#startRejection}>${text.text(reject[0])}</button>
+        <button type="button" class="button primary" aria-disabled=${String(this.busy)} @click=${() => this.#decide('approve')}>${text.text(approve[0])}</button></span>
       </div>`}
     </article>`;
   }
