@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asBinary, open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/files/durable-files.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
 import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
@@ -60,7 +61,7 @@ async function copyOnce(database: Database, view: StoreView, to: string): Promis
   await recordRotation(database);
   const { root, log, generation } = database;
   const logTo = join(to, logFolder(generation));
-  await mkdir(logTo, { recursive: true, mode: 0o700 });
+  await makeFolder(logTo);
   // The log first: after a checkpoint in between, the copied base table has everything that the copied log had.
   await log.backup(logTo, false);
   await root.backup(to, false);

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CollabError } from '../../model/errors.ts';
 import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
 import { createRetentionLease, RetentionLeases } from './retention-leases.ts';
 import { asStorageError, isMissing, readAt, LocalStagedBlob } from './local-staged-blob.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Where blobs are stored. */
 export interface LocalBlobsOptions {
@@ -132,14 +133,14 @@ export class LocalBlobs implements Blobs {
   }
 
   async #create(folder: string): Promise<void> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder);
     for (let created = folder; created !== this.#options.path; created = dirname(created)) await this.#folders.sync(dirname(created));
     this.#known.add(folder);
   }
 
   async #checkSpace(): Promise<void> {
     const { path, minFreeBytes } = this.#options;
-    const created = await mkdir(path, { recursive: true, mode: 0o700 });
+    const created = await makeFolder(path);
     if (created !== undefined) await this.#folders.sync(dirname(path));
     const { bavail, bsize } = await statfs(path);
     if (bavail * bsize < minFreeBytes) throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');

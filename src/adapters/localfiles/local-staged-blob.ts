@@ -1,7 +1,8 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { diskRefusalOf } from '../../model/disk-refusal.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Moves a finished file to its final path, durably. */
 export type MoveIntoPlace = (path: string, environmentId: string, name: string) => Promise<void>;
@@ -90,7 +91,7 @@ async function openNew(path: string): Promise<FileHandle> {
     } catch (error) {
       // A sweep may remove the folder, when it is empty, right after it was created.
       if (!isMissing(error) || attempt === ATTEMPTS) throw error;
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await makeFolder(dirname(path));
     }
   }
 }

@@ -1,8 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { BlobReader } from '../../ports/blobs.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Bytes per read. */
 const COPY_BYTES = 1024 * 1024;
@@ -42,7 +43,7 @@ export async function withOpenFile<T>(path: string, work: (source: ByteSource) =
 
 /** Creates a file, and its folder if necessary, runs `work`, and flushes and closes the file. Rejects if the file exists. */
 export async function writeNew<T>(path: string, work: (target: FileHandle) => Promise<T>): Promise<T> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   const target = await open(path, 'wx', 0o600);
   try {
     const result = await work(target);

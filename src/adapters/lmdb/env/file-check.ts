@@ -45,7 +45,7 @@ export function checkAccess(folder: string): void {
   if (first !== null && hasMagic(first)) bytesAt(data, numberAt(first, PAGE_SIZE_OFFSET));
 }
 
-/** Writes a file as LMDB writes a new one, and removes it. */
+/** Writes and reads a file as LMDB does with a new one, and removes it. */
 function tryNewFile(folder: string): void {
   const path = join(folder, PROBE_FILE);
   try {
@@ -53,6 +53,7 @@ function tryNewFile(folder: string): void {
     try {
       ftruncateSync(file, NEW_BYTES);
       writeSync(file, randomBytes(NEW_BYTES), 0, NEW_BYTES, 0);
+      readSync(file, Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
     } finally {
       closeSync(file);
       rmSync(path, { force: true });

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { syncPathSync } from '../../../lib/files/durable-files.ts';
+import { makeFolderSync } from '../../../lib/files/make-folder.ts';
 import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
 import { DiskGate } from './disk-gate.ts';
 import { checkAccess, checkDatabaseFile } from './file-check.ts';
@@ -58,7 +59,7 @@ export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWit
 }
 
 function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
-  mkdirSync(options.path, { recursive: true, mode: 0o700 });
+  makeFolderSync(options.path);
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
   if (!isOpenHere(options.path)) checkAccess(options.path);

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
+import { makeFolderSync } from '../../../lib/files/make-folder.ts';
 import { DataError } from '../../../model/errors.ts';
 import { repairEmptyEnv } from './empty-env.ts';
 import { checkAccess } from './file-check.ts';
@@ -47,7 +48,7 @@ export class OpeningLock {
   /** @param path folder of the LMDB environment to be opened; it must exist */
   constructor(path: string) {
     const folder = join(path, OPENING_FOLDER);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolderSync(folder);
     this.#state = stateIn(folder);
     this.#idle = join(folder, 'idle');
     this.#busy = join(folder, 'busy');
