@@ -13,12 +13,13 @@ import { putUser } from '../../src/domain/users/users.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { wav } from '../fixtures/media.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { contentOf } from '../helpers/data-content.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** How many bits are flipped, each in a copy of its own; set FLIPS for more, and FLIP_SEED for others. */
-const FLIPS = Number(process.env['FLIPS'] ?? 200);
+const FLIPS = Number(process.env['FLIPS'] ?? 50 * CRASH_FACTOR);
 const SEED = process.env['FLIP_SEED'] ?? 'one';
 /** A round that takes longer hangs, which counts as no answer. */
 const HANG_MS = 10_000;
@@ -45,7 +46,7 @@ async function writeData(path: string): Promise<void> {
   await again.close();
 }
 
-t.test('after one flipped bit anywhere, every read is right or fails, or doctor --deep reports the damage', async (t) => {
+t.test('after one flipped bit anywhere, every read is right or fails, or doctor --deep reports the damage', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const folder = tempFolder(t);
   await writeData(folder);
   const results = new Map<string, number>();

@@ -38,10 +38,10 @@ for (const { when, bounds, role } of SETTINGS) {
   t.test(`SIGKILL of all writers, again and again${when}: nothing confirmed is lost, nothing is written partly`, { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
     const path = tempFolder(t);
     const writers: LineProcess[] = [];
-    for (let round = 0; round < 5 * CRASH_FACTOR; round++) {
+    for (let round = 0; round < 3 * CRASH_FACTOR; round++) {
       const pair = start(path, String(round));
       writers.push(...pair);
-      await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 5) * 40));
+      await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 3) * 60));
       await Promise.all(pair.map(killLines));
     }
     const store = await openLmdbStore({ path, minFreeBytes: 0, bounds });
@@ -55,7 +55,7 @@ for (const { when, bounds, role } of SETTINGS) {
     const live = join(folder, 'live');
     const writers = start(live, '');
     t.teardown(() => Promise.all(writers.map(killLines)));
-    for (let cut = 0; cut < 5 * CRASH_FACTOR; cut++) {
+    for (let cut = 0; cut < 3 * CRASH_FACTOR; cut++) {
       const before = writers.map(({ lines }) => lines.length);
       await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
       for (const { child } of writers) child.kill('SIGSTOP');

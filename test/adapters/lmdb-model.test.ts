@@ -3,6 +3,7 @@ import t from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import type { StoredEvent } from '../../src/ports/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 
 type Step =
   | { readonly kind: 'put' | 'delete' | 'append'; readonly view: 0 | 1; readonly partition: string; readonly key: string }
@@ -25,7 +26,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-t.test('after writes, checkpoints and reopenings in any order, both stores read what a map would', async (t) => {
+t.test('after writes, checkpoints and reopenings in any order, both stores read what a map would', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const parent = t.testdir();
   let folder = 0;
   await fc.assert(
@@ -75,7 +76,7 @@ t.test('after writes, checkpoints and reopenings in any order, both stores read 
         await Promise.all(views.map((store) => store.close()));
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 15 * CRASH_FACTOR },
   );
 });
 
@@ -94,32 +95,34 @@ t.test('a process that was idle during checkpoints reads the records and gets ev
   });
   const received: number[] = [];
   idle.follow((_, event) => received.push(seqIn(event)));
-  for (let i = 1; i <= 2_300; i++) {
+  for (let i = 1; i <= 1_300; i++) {
     // One commit each.
     await busy.transact(async (tx) => {
       tx.put('p', 'n', String(i));
       tx.emit('env', (seq) => `{"seq":${seq}}`);
     });
-    if (i % 1_000 === 0) await busy.checkpoint();
+    if (i % 500 === 0) await busy.checkpoint();
   }
   await busy.checkpoint();
-  t.equal(await idle.get('p', 'n'), '2300');
+  t.equal(await idle.get('p', 'n'), '1300');
   idle.poll();
-  await until(() => received.length >= 2_300);
-  t.same(received, Array.from({ length: 2_300 }, (_, i) => i + 1));
+  await until(() => received.length >= 1_300);
+  t.same(received, Array.from({ length: 1_300 }, (_, i) => i + 1));
 });
 
 t.test('the ring wraps, with large and small commits, while the process of a follower is idle', async (t) => {
   const path = t.testdir();
-  const idle = await openLmdbStore({ path, minFreeBytes: 0 });
-  const busy = await openLmdbStore({ path, minFreeBytes: 0 });
+  // 2 MB: the ring wraps about five times.
+  const bounds = { ringRecords: 1_024, checkpointBytes: 256 * 1024, checkpointWaitMs: 0 };
+  const idle = await openLmdbStore({ path, minFreeBytes: 0, bounds });
+  const busy = await openLmdbStore({ path, minFreeBytes: 0, bounds });
   t.teardown(async () => {
     await idle.close();
     await busy.close();
   });
   const received: number[] = [];
   idle.follow((_, event) => received.push(seqIn(event)));
-  const written = 1_300;
+  const written = 130;
   for (let i = 1; i <= written; i++) {
     // Every second commit has 150 kB; with ü the lengths in characters and in bytes differ.
     await busy.transact(async (tx) => {
@@ -143,8 +146,8 @@ t.test('many concurrent writes of a megabyte are committed in several groups', a
   const store = await openLmdbStore({ path: t.testdir(), minFreeBytes: 0 });
   t.teardown(() => store.close());
   const text = 'x'.repeat(1_000_000);
-  await Promise.all(Array.from({ length: 100 }, (_, i) => store.transact(async (tx) => tx.put(`p${i}`, 'k', text + i))));
-  for (let i = 0; i < 100; i++) if ((await store.get(`p${i}`, 'k')) !== text + i) t.fail(`p${i} is not what was written`);
+  await Promise.all(Array.from({ length: 30 }, (_, i) => store.transact(async (tx) => tx.put(`p${i}`, 'k', text + i))));
+  for (let i = 0; i < 30; i++) if ((await store.get(`p${i}`, 'k')) !== text + i) t.fail(`p${i} is not what was written`);
   await t.rejects(store.transact(async (tx) => tx.put('p', 'k', 'x'.repeat(40_000_000))), { code: 'payload_too_large' });
   t.equal(await store.get('p', 'k'), undefined);
 });

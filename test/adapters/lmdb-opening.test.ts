@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
 
@@ -80,10 +81,10 @@ t.test('opening does not wait for a process that has committed and then blocks i
 });
 
 // The last process that closes an environment destroys the mutexes of LMDB in its lock file.
-t.test('processes open, write to and close an environment again and again without harm to each other', async (t) => {
+t.test('processes open, write to and close an environment again and again without harm to each other', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const path = t.testdir();
-  const openers = Array.from({ length: 4 }, () => endWith(t, startFixture('environment-opener', path, '800')));
-  await until(() => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null));
+  const openers = Array.from({ length: 4 }, () => endWith(t, startFixture('environment-opener', path, String(80 * CRASH_FACTOR))));
+  await until(() => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null), CRASH_FACTOR * 120_000);
   t.same(openers.map(({ lines }) => lines), [['done'], ['done'], ['done'], ['done']]);
 });
 
@@ -107,11 +108,11 @@ const noStrace = (() => {
 })();
 
 // LMDB reads the number of the last transaction, maps the file, and publishes the number to all processes.
-t.test('processes that are delayed while they open the store undo no commit', { skip: noStrace }, async (t) => {
+t.test('processes that are delayed while they open the store undo no commit', { skip: noStrace, timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const path = t.testdir();
   const writer = endWith(t, startFixture('store-writer', path, 'w'));
   await until(() => writer.lines.length > 50);
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 2 * CRASH_FACTOR; i++) {
     const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
     const slow = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', 'trace=mmap', '-e', 'inject=mmap:delay_enter=20000'];
     const late = endWith(t, startLines('strace', ...slow, process.execPath, ...fixtureArgs('store-writer'), path, `late${i}`));
