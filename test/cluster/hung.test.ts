@@ -78,7 +78,7 @@ t.test('a worker that is stopped during writes delays the others no longer than 
   const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
   const url = `${server.url}/api/v1/threads/${thread?.id}/comments`;
   for (let round = 1; round <= 3; round++) {
-    const loads = Array.from({ length: 8 }, () => startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true }));
+    const loads = Array.from({ length: 8 }, () => startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }));
     const good = (): number => loads.reduce((sum, { tally }) => sum + tally.good, 0);
     await until(() => good() > 50);
     const [stopped = 0] = server.pids('web');

@@ -1,19 +1,8 @@
 import { rmSync } from 'node:fs';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { type Cluster, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { startLoad } from '../helpers/load.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
-
-/** A cluster whose workers run on the core of Node.js. It ends with the test. */
-async function started(t: Test, config: Readonly<Record<string, unknown>> = {}): Promise<Cluster> {
-  const server = await startCluster({ config: { core: 'node', rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 }, ...config } });
-  t.teardown(async () => {
-    if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
-    await server.ended;
-    rmSync(server.dir, { recursive: true, force: true });
-  });
-  return server;
-}
 
 /** The workers that answer requests on new connections, by the prefix of the ids that each gives its requests. */
 async function answering(server: Cluster): Promise<string> {
@@ -21,42 +10,48 @@ async function answering(server: Cluster): Promise<string> {
   return headers.get('x-request-id')?.split('-').slice(0, -1).join('-') ?? '';
 }
 
-t.test('the log and the metrics name the core', async (t) => {
+t.test('a cluster on the core of Node.js', async (t) => {
   const port = await stablePort();
-  const server = await started(t, { metrics: { port } });
-  t.match(await server.logged(({ msg }) => msg === 'ready'), { core: 'node' });
-  t.ok(await server.logged(({ msg }) => String(msg).startsWith('core: node, which is slower than uWebSockets.js (the option core is node)')));
-  await until(async () => {
-    const families = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
-    return families.get('collab_core')?.samples.find(({ labels }) => labels['core'] === 'node')?.value === 2;
+  const server = await startCluster({ config: { core: 'node', metrics: { port }, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 } } });
+  t.teardown(async () => {
+    if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
+    await server.ended;
+    rmSync(server.dir, { recursive: true, force: true });
   });
-  t.equal((await server.stop()).code, 0);
-});
 
-t.test('all workers serve on one port, and one that was killed is replaced', async (t) => {
-  const server = await started(t);
-  const seen = new Set<string>();
-  await until(async () => seen.add(await answering(server)).size === 2);
-  const [killed = 0] = server.pids('web');
-  process.kill(killed, 'SIGKILL');
-  await until(() => !isRunning(killed) && server.pids('web').length === 2);
-  await until(async () => seen.add(await answering(server)).size === 3);
-  t.pass('the new worker serves, too');
-});
+  await t.test('the log and the metrics name the core', async (t) => {
+    t.match(await server.logged(({ msg }) => msg === 'ready'), { core: 'node' });
+    t.ok(await server.logged(({ msg }) => String(msg).startsWith('core: node, which is slower than uWebSockets.js (the option core is node)')));
+    await until(async () => {
+      const families = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+      return families.get('collab_core')?.samples.find(({ labels }) => labels['core'] === 'node')?.value === 2;
+    });
+  });
 
-t.test('SIGHUP replaces every worker, and no request is refused', async (t) => {
-  const server = await started(t);
-  const before = server.pids('web');
-  const loads = [
-    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true }),
-    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 2 }),
-    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
-  ];
-  server.signal('SIGHUP');
-  await server.logged(({ msg }) => msg === 'all web workers replaced');
-  const tallies = await Promise.all(loads.map((load) => load.stop()));
-  t.same(tallies.flatMap(({ bad }) => bad), []);
-  for (const { good } of tallies) t.ok(good > 3, `${good} requests`);
-  t.notOk(server.pids('web').some((pid) => before.includes(pid)));
+  await t.test('all workers serve on one port, and one that was killed is replaced', async (t) => {
+    const seen = new Set<string>();
+    await until(async () => seen.add(await answering(server)).size === 2);
+    const [killed = 0] = server.pids('web');
+    process.kill(killed, 'SIGKILL');
+    await until(() => !isRunning(killed) && server.pids('web').length === 2);
+    await until(async () => seen.add(await answering(server)).size === 3);
+    t.pass('the new worker serves, too');
+  });
+
+  await t.test('SIGHUP replaces every worker, and no request is refused', async (t) => {
+    const before = server.pids('web');
+    const loads = [
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 1 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 2 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
+    ];
+    server.signal('SIGHUP');
+    await server.logged(({ msg }) => msg === 'all web workers replaced');
+    const tallies = await Promise.all(loads.map((load) => load.stop()));
+    t.same(tallies.flatMap(({ bad }) => bad), []);
+    for (const { good } of tallies) t.ok(good > 3, `${good} requests`);
+    t.notOk(server.pids('web').some((pid) => before.includes(pid)));
+  });
+
   t.equal((await server.stop()).code, 0);
 });

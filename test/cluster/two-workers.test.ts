@@ -69,34 +69,68 @@ function linkOf(pid: number, fd: string): string {
   }
 }
 
-t.test('1 000 writes over both workers reach the sockets of both: all, in order, once', async (t) => {
+t.test('two workers without limits', async (t) => {
   const server = await cluster(t, unlimited);
-  const writers = await connections(t, server, 4);
-  const thread = await startThread(at(writers, 0));
-  const watching = await sockets(t, server);
-  let next = 0;
-  const written: string[] = [];
-  const other: string[] = [];
-  await Promise.all(
-    writers.map(async ({ send }) => {
-      for (let n = next++; n < WRITES; n = next++) {
-        const { status, body } = await send('POST', `${API}/threads/${thread}/comments`, { body: { userId: 'ann', body: `comment ${n}` } });
-        if (status === 201) written.push((JSON.parse(body) as { comment: { id: string } }).comment.id);
-        else other.push(`${status} ${body}`);
-      }
-    }),
-  );
-  t.same(other, []);
-  const { body } = await at(writers, 1).send('GET', `${API}/events?limit=1`);
-  const { seq } = JSON.parse(body) as { seq: number };
-  for (const socket of watching) {
-    await socket.until(() => (socket.seqs.at(-1) ?? 0) >= seq, `event ${seq}`);
-    const { seqs } = socket;
-    t.same(seqs, Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i), 'no gap, no double, in order');
-    const ids = socket.frames.filter(({ type }) => type === 'comment.created').map(({ data }) => data?.['id']);
-    t.equal(ids.length, WRITES);
-    t.same(new Set(ids), new Set(written), 'each of them');
-  }
+
+  await t.test('1 000 writes over both workers reach the sockets of both: all, in order, once', async (t) => {
+    const writers = await connections(t, server, 4);
+    const thread = await startThread(at(writers, 0));
+    const watching = await sockets(t, server);
+    let next = 0;
+    const written: string[] = [];
+    const other: string[] = [];
+    await Promise.all(
+      writers.map(async ({ send }) => {
+        for (let n = next++; n < WRITES; n = next++) {
+          const { status, body } = await send('POST', `${API}/threads/${thread}/comments`, { body: { userId: 'ann', body: `comment ${n}` } });
+          if (status === 201) written.push((JSON.parse(body) as { comment: { id: string } }).comment.id);
+          else other.push(`${status} ${body}`);
+        }
+      }),
+    );
+    t.same(other, []);
+    const { body } = await at(writers, 1).send('GET', `${API}/events?limit=1`);
+    const { seq } = JSON.parse(body) as { seq: number };
+    for (const socket of watching) {
+      await socket.until(() => (socket.seqs.at(-1) ?? 0) >= seq, `event ${seq}`);
+      const { seqs } = socket;
+      t.same(seqs, Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i), 'no gap, no double, in order');
+      const ids = socket.frames.filter(({ type }) => type === 'comment.created').map(({ data }) => data?.['id']);
+      t.equal(ids.length, WRITES);
+      t.same(new Set(ids), new Set(written), 'each of them');
+    }
+  });
+
+  await t.test('requests repeated with one Idempotency-Key on both workers at once are executed once', async (t) => {
+    const opened = await connections(t, server, 4);
+    const thread = await startThread(at(opened, 0));
+    const path = `${API}/threads/${thread}/comments`;
+    for (let round = 0; round < 25; round++) {
+      const headers = { 'Idempotency-Key': `round-${round}` };
+      const answers = await Promise.all(opened.map(({ send }) => send('POST', path, { body: { userId: 'ann', body: `round ${round}` }, headers })));
+      t.same(answers.map(({ status }) => status), opened.map(() => 201), `round ${round}`);
+      t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all with the same answer');
+      t.equal(answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined).length, 1, 'one of them did it');
+      const other = await at(opened, round).send('POST', path, { body: { userId: 'ann', body: 'another body' }, headers });
+      t.match(other, { status: 409, headers: { 'x-error-code': 'idempotency_key_reused' } });
+    }
+    const { items } = JSON.parse((await at(opened, 1).send('GET', path)).body) as { items: { body: string }[] };
+    t.same(items.map(({ body }) => body), ['first', ...Array.from({ length: 25 }, (_, i) => `round ${i}`)]);
+  });
+
+  await t.test('no request, however malformed, ends a worker', async (t) => {
+    const opened = await connections(t, server, 1);
+    const thread = await startThread(at(opened, 0));
+    const pids = server.pids('web');
+    const hostile = hostileBytes(server, thread, await userToken(server.keys, 'ann'));
+    for (let batch = 0; batch < hostile.length; batch += 40) {
+      await Promise.all(hostile.slice(batch, batch + 40).map((bytes) => throwAt(server.port, bytes)));
+    }
+    t.same(server.pids('web'), pids, 'the same workers serve');
+    for (const connection of await connections(t, server, 1)) t.match(JSON.parse((await connection.send('GET', `${API}/threads/${thread}`)).body), { comments: [{ body: 'first' }] });
+    t.same(server.log().filter(({ level }) => level === 'error' || level === 'fatal'), [], 'and nothing went wrong inside');
+  });
+
   t.equal((await server.stop()).code, 0);
 });
 
@@ -132,40 +166,6 @@ t.test('of 300 requests within a minute, over many connections to both workers, 
     t.equal(body, `{"error":"Rate limit exceeded. Try again in ${seconds}s"}`);
   }
   t.equal((await at(opened, 0).send('GET', '/livez')).status, 200, 'health is not counted');
-  t.equal((await server.stop()).code, 0);
-});
-
-t.test('requests repeated with one Idempotency-Key on both workers at once are executed once', async (t) => {
-  const server = await cluster(t, unlimited);
-  const opened = await connections(t, server, 4);
-  const thread = await startThread(at(opened, 0));
-  const path = `${API}/threads/${thread}/comments`;
-  for (let round = 0; round < 25; round++) {
-    const headers = { 'Idempotency-Key': `round-${round}` };
-    const answers = await Promise.all(opened.map(({ send }) => send('POST', path, { body: { userId: 'ann', body: `round ${round}` }, headers })));
-    t.same(answers.map(({ status }) => status), opened.map(() => 201), `round ${round}`);
-    t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all with the same answer');
-    t.equal(answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined).length, 1, 'one of them did it');
-    const other = await at(opened, round).send('POST', path, { body: { userId: 'ann', body: 'another body' }, headers });
-    t.match(other, { status: 409, headers: { 'x-error-code': 'idempotency_key_reused' } });
-  }
-  const { items } = JSON.parse((await at(opened, 1).send('GET', path)).body) as { items: { body: string }[] };
-  t.same(items.map(({ body }) => body), ['first', ...Array.from({ length: 25 }, (_, i) => `round ${i}`)]);
-  t.equal((await server.stop()).code, 0);
-});
-
-t.test('no request, however malformed, ends a worker', async (t) => {
-  const server = await cluster(t, unlimited);
-  const opened = await connections(t, server, 1);
-  const thread = await startThread(at(opened, 0));
-  const pids = server.pids('web');
-  const hostile = hostileBytes(server, thread, await userToken(server.keys, 'ann'));
-  for (let batch = 0; batch < hostile.length; batch += 40) {
-    await Promise.all(hostile.slice(batch, batch + 40).map((bytes) => throwAt(server.port, bytes)));
-  }
-  t.same(server.pids('web'), pids, 'the same workers serve');
-  for (const connection of await connections(t, server, 1)) t.match(JSON.parse((await connection.send('GET', `${API}/threads/${thread}`)).body), { comments: [{ body: 'first' }] });
-  t.same(server.log().filter(({ level }) => level === 'error' || level === 'fatal'), [], 'and nothing went wrong inside');
   t.equal((await server.stop()).code, 0);
 });
 
