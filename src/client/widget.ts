@@ -40,7 +40,7 @@ export interface CollabCommentsElement extends HTMLElement {
   /** A session that the page has already, instead of key and token. */
   session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'> | null;
   /** Texts that replace those of the widget. */
-  strings: Readonly<Record<string, string>>;
+  strings: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   /** Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the room has no such thread. */
   openThread(threadId: string, commentId?: string | null): void;
   /** Opens or closes the panel. */

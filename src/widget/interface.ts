@@ -13,7 +13,7 @@ export const attributes: readonly Documented[] = [
   { name: 'publishable-key', type: '`pk_…`', meaning: 'Required, unless `session` is set. Property `publishableKey`.' },
   { name: 'room', type: 'text', meaning: 'Required: the id of the room, usually one per page.' },
   { name: 'token', type: 'JWT', meaning: 'A token of the user. Use `tokenProvider` on pages that stay open for longer than a token is valid.' },
-  { name: 'locale', type: 'BCP 47', meaning: 'Language of texts and dates; that of the page, else of the browser, if absent. Texts exist in `en` and `de`; elsewhere both are English, unless `strings` has texts.' },
+  { name: 'locale', type: 'BCP 47', meaning: 'Language of texts and dates ([languages](#languages)). If absent, that of the page (`lang` of the element or around it), else of the browser.' },
   { name: 'theme', type: '`auto`, `light`, `dark`', meaning: 'Default: `auto`, as the browser prefers.' },
   { name: 'placement', type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`', meaning: 'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.' },
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
@@ -26,7 +26,7 @@ export const attributes: readonly Documented[] = [
 export const properties: readonly Documented[] = [
   { name: 'tokenProvider', type: '`() => string | Promise<string>`', meaning: 'Returns a token of the user; called for each connection, and before a token expires.' },
   { name: 'session', type: '`CollabSession`', meaning: 'A session of the SDK that the page has already, instead of key and token. The widget does not close it.' },
-  { name: 'strings', type: 'object', meaning: 'Texts that replace those of the widget; the names are those of `src/widget/strings/de.ts`, which has all of them.' },
+  { name: 'strings', type: 'object', meaning: 'Texts that replace those of the widget ([languages](#languages)).' },
 ];
 
 /** The methods. */

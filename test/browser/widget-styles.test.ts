@@ -91,6 +91,26 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
     t.equal(replies, head);
   });
 
+  await t.test('a language is loaded where it is chosen, and one from right to left turns the widget', async (t) => {
+    const page = await open('<h1>Page</h1>');
+    const loaded: string[] = [];
+    page.on('request', (request) => loaded.push(...(/\/widget\/(\w+(?:-\w+)*)-\w+\.js/.exec(request.url())?.slice(1) ?? [])));
+    await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'pl-PL')`);
+    await page.getByText('2 odpowiedzi').waitFor();
+    await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'ar')`);
+    await page.getByText('ردّان').waitFor();
+    t.same(loaded.filter((name) => name !== 'chunk'), ['languages', 'pl', 'ar'], 'no other language');
+    const root = page.locator('collab-comments .root');
+    t.equal(await root.getAttribute('lang'), 'ar');
+    const [panel, width] = await page.evaluate<[number, number]>(`[document.querySelector('collab-comments').shadowRoot.querySelector('.panel').getBoundingClientRect().right, innerWidth]`);
+    t.equal(await root.getAttribute('dir'), 'rtl');
+    t.ok(panel < width / 2 + 200, 'the panel is at the end of the line, on the left');
+    await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'sv')`);
+    await page.getByText('2 replies').waitFor();
+    t.equal(await root.getAttribute('dir'), 'ltr');
+    await closePages();
+  });
+
   // One page for what follows: each changes what it needs, and changes it back.
   await closePages();
   const page = await open('<h1>Page</h1>');

@@ -6,10 +6,10 @@ import { linkTo, readLink } from '../../src/widget/core/link.ts';
 import { clusterPins } from '../../src/widget/pins/cluster.ts';
 import { linkOnPage, pageAt, pageOf } from '../../src/widget/pins/page.ts';
 import { placePopover } from '../../src/widget/pins/place-popover.ts';
-import { de } from '../../src/widget/strings/de.ts';
-import { en } from '../../src/widget/strings/en.ts';
+import { en, type StringKey, type Text } from '../../src/widget/strings/en.ts';
 import { enLater } from '../../src/widget/strings/en-later.ts';
 import { Language } from '../../src/widget/strings/language.ts';
+import { loadStrings } from '../../src/widget/strings/languages.ts';
 import { importsOf, projectFiles, readSource } from '../helpers/sources.ts';
 
 const sources = projectFiles().filter((path) => path.startsWith('src/widget/') && !path.endsWith('interface.ts'));
@@ -27,16 +27,58 @@ t.test('the documented interface is that of the source', (t) => {
   t.end();
 });
 
-t.test('every language has every text with the same values, and every text is used', (t) => {
+const languages = ['ar', 'de', 'es', 'fr', 'he', 'it', 'ja', 'ko', 'nl', 'pl', 'pt-BR', 'zh-Hans'];
+
+t.test('every language has every text with the same values and all forms of its plural, and every text is used', async (t) => {
   const values = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(([value]) => value).toSorted();
-  const english = { ...en, ...enLater };
-  t.same(Object.keys(de).toSorted(), Object.keys(english).toSorted());
-  for (const [key, text] of Object.entries(english)) t.same(values(de[key as keyof typeof de]), values(text), key);
+  const other = (text: Text): string => (typeof text === 'string' ? text : text.other);
+  const english: Record<string, Text> = { ...en, ...enLater };
+  for (const tag of languages) {
+    const { strings = {} } = (await loadStrings([tag])) ?? {};
+    t.same(Object.keys(strings).toSorted(), Object.keys(english).toSorted(), tag);
+    const categories = new Intl.PluralRules(tag).resolvedOptions().pluralCategories.toSorted();
+    for (const [key, text] of Object.entries(strings)) {
+      t.same(values(other(text)), values(other(english[key] ?? '')), `${tag} ${key}`);
+      if (typeof text === 'string') continue;
+      // Spanish, French, Italian and Portuguese have a form for millions.
+      for (const category of categories) if (category !== 'many' || tag === 'pl' || tag === 'ar') t.ok(category in text, `${tag} ${key} ${category}`);
+      // A form that stands for one number may say it in words.
+      for (const [category, form] of Object.entries(text)) t.same(values(form).filter((value) => !values(text.other).includes(value)), [], `${tag} ${key} ${category}`);
+    }
+  }
   const code = sources.filter((path) => !path.includes('/strings/')).map(readSource).join('\n');
   t.same(Object.keys(english).filter((key) => !code.includes(`'${key}'`)), []);
   t.equal(new Language('xx-invalid-tag-that-is-too-long-to-be-one', { send: 'Go' }).text('send'), 'Go');
-  t.equal(new Language('de-AT', de).text('replies', { count: 3 }), '3 Antworten');
-  t.end();
+});
+
+t.test('numbers have the form of their language', async (t) => {
+  const said = async (tag: string, key: StringKey, counts: readonly number[]): Promise<string[]> => {
+    const language = new Language(tag, (await loadStrings([tag]))?.strings);
+    return counts.map((count) => language.text(key, { count, seconds: count }));
+  };
+  t.same(await said('de-AT', 'replies', [1, 3]), ['1 Antwort', '3 Antworten']);
+  t.same(await said('pl', 'cluster', [2, 5, 22]), ['2 wątki w tym miejscu', '5 wątków w tym miejscu', '22 wątki w tym miejscu']);
+  t.same(await said('ar', 'replies', [1, 2, 3, 11]), ['رد واحد', 'ردّان', '3 ردود', '11 ردًا']);
+  t.same(await said('fr', 'errorRate', [1]), ['C’est beaucoup d’un coup. Attendez 1 seconde, puis réessayez.']);
+  t.equal(new Language('en', { replies: '{count} answers' }).text('replies', { count: 1 }), '1 answers', 'a page may set one form for all');
+});
+
+t.test('the first wanted language with texts is loaded, by its script and without its region', async (t) => {
+  const loaded = async (...tags: string[]): Promise<string | undefined> => {
+    const found = await loadStrings(tags);
+    return found === null ? undefined : `${found.tag} ${found.strings.send === undefined ? '' : new Language(found.tag, found.strings).text('send')}`;
+  };
+  t.equal(await loaded('pt'), 'pt Enviar');
+  t.equal(await loaded('pt-PT'), 'pt-PT Enviar');
+  t.equal(await loaded('zh-CN'), 'zh-CN 发送');
+  t.equal(await loaded('zh'), 'zh 发送');
+  t.equal(await loaded('zh-TW'), undefined, 'traditional characters are another script');
+  t.equal(await loaded('iw'), 'iw שליחה');
+  t.equal(await loaded('FR-ca'), 'FR-ca Envoyer');
+  t.equal(await loaded('sv', 'no tag', 'de-CH', 'fr'), 'de-CH Senden');
+  t.equal(await loaded('sv', 'en-GB', 'fr'), 'en-GB ');
+  t.equal(new Language('ar', (await loadStrings(['ar']))?.strings).isRtl, true);
+  t.equal(new Language('ar', {}).isRtl, false, 'English texts');
 });
 
 t.test('the first part of the widget needs no English text that is loaded later', (t) => {

@@ -49,7 +49,7 @@ export const en = {
   errorMediaDisabled: '{name} cannot be attached: such files are switched off here.',
   errorUpload: '{name} could not be uploaded: there is no connection. Try again in a moment.',
   errorFile: '{name} cannot be attached: it is empty or damaged.',
-  errorRate: 'That was a lot at once. Wait {seconds} seconds, then try again.',
+  errorRate: { one: 'That was a lot at once. Wait {seconds} second, then try again.', other: 'That was a lot at once. Wait {seconds} seconds, then try again.' },
   errorRateRetry: 'That was a lot at once. Retrying in {seconds} s.',
   errorQuota: 'The quota is used up. Ask the owner of this page.',
   errorGone: 'This was deleted meanwhile.',
@@ -63,5 +63,8 @@ export const en = {
 /** The name of a text. */
 export type StringKey = keyof typeof en | keyof typeof enLater;
 
+/** A text, or its forms by the plural rules of its language, chosen by the value `count`, or else `seconds`. */
+export type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>;
+
 /** All texts in one language. */
-export type Strings = Readonly<Record<StringKey, string>>;
+export type Strings = Readonly<Record<StringKey, Text>>;

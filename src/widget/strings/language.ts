@@ -8,15 +8,7 @@ export function addEnglish(texts: Partial<Strings>): void {
   english = { ...english, ...texts };
 }
 
-/** Other languages, each a file that is loaded only where it is needed. */
-const languages: Readonly<Record<string, () => Promise<Strings>>> = { de: async () => (await import('./de.ts')).de };
-
-/** The texts of a language: English ones at once, the others when they are loaded. Null for a language without texts. */
-export function loadStrings(tag: string): Promise<Strings> | null {
-  return languages[tag.toLowerCase().split('-')[0] ?? '']?.() ?? null;
-}
-
-/** The texts, dates and direction of one language. */
+/** The texts and dates of one language. */
 export class Language {
   /** The BCP 47 tag that dates and numbers follow. */
   readonly tag: string;
@@ -26,6 +18,7 @@ export class Language {
   readonly #full: Intl.DateTimeFormat;
   readonly #day: Intl.DateTimeFormat;
   readonly #dayOfYear: Intl.DateTimeFormat;
+  readonly #plural: Intl.PluralRules;
 
   /**
    * @param tag a BCP 47 tag such as `de-AT`
@@ -38,12 +31,19 @@ export class Language {
     this.#full = new Intl.DateTimeFormat(this.tag, { dateStyle: 'long', timeStyle: 'short' });
     this.#day = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short' });
     this.#dayOfYear = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short', year: 'numeric' });
+    this.#plural = new Intl.PluralRules(this.tag);
   }
 
   /** The text of a key, with its values. Those that may run in the other direction do not reorder the text around them. */
   text(key: StringKey, values: Readonly<Record<string, string | number>> = {}): string {
-    const text = this.#strings[key] ?? english[key] ?? '';
+    const forms = this.#strings[key] ?? english[key] ?? '';
+    const text = typeof forms === 'string' ? forms : (forms[this.#plural.select(Number(values['count'] ?? values['seconds']))] ?? forms.other);
     return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => isolated(values[name] ?? whole, text));
+  }
+
+  /** Whether its texts run from right to left. */
+  get isRtl(): boolean {
+    return RTL.test(this.text('comments'));
   }
 
   /** Names as they can be a value of a text. */

@@ -96,7 +96,7 @@ function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: bool
       <span class="item-text">
         <span class="item-head"><bdi class="name" title=${person.name}>${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}${thread.status === 'held' ? html`<span class="tag waiting">${text.text('pending')}</span>` : nothing}<time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
         <span class="item-body" dir="auto">${plainText(app, first)}</span>
-        ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${replies === 1 ? text.text('oneReply') : text.text('replies', { count: replies })}</span>`}
+        ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${text.text('replies', { count: replies })}</span>`}
       </span>
     </button>
     ${unpinned === 'elsewhere' ? html`<a class="button again" href=${linkOnPage(pageOf(thread.position) ?? '', location.href, { threadId: thread.id, commentId: null })}>${icon('link')}${text.text('goToPage')}</a>` : nothing}
