@@ -32,7 +32,7 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     { name: 'userId', schema: text('Author.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
     { name: 'createdSince', schema: time('Written at this time or later.') },
-    { name: 'updatedSince', schema: time('Written or edited at this time or later.') },
+    { name: 'updatedSince', schema: time('Written or edited at this time or later. A change of the metadata alone is no edit: `GET /events` has it.') },
     metadata,
   ],
   rooms: [
