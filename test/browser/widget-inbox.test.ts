@@ -198,7 +198,7 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     await inbox(bob).getByRole('button', { name: 'Notification settings' }).click();
     await inbox(bob).getByText('The notifications could not be loaded.').waitFor();
     await context.setOffline(false);
-    await inbox(bob).getByRole('button', { name: 'Try again' }).last().click();
+    await inbox(bob).getByRole('alert').filter({ hasText: 'The notifications could not be loaded.' }).getByRole('button', { name: 'Try again' }).click();
     await inbox(bob).getByRole('checkbox', { name: 'Email: Replies' }).waitFor();
   });
 });
