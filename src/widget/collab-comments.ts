@@ -326,7 +326,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   #isRtl(): boolean {
-    return this.matches(':dir(rtl)');
+    return this.matches(':dir(rtl)') || this.#app?.language.isRtl === true;
   }
 
   readonly #onHash = (): void => this.#app?.followLink(location.hash);
