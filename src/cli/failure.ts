@@ -136,7 +136,7 @@ function accessFailure({ message, remedy }: AccessDenial, code: string): Failure
 
 function folderFailure(error: NodeJS.ErrnoException & { code: string }): Failure {
   const { name, meaning } = systemErrorOf(error) ?? { name: error.code, meaning: error.code };
-  const reason = name === 'ENOENT' ? 'the system does not allow folders there' : meaning;
+  const reason = name === 'ENOENT' ? 'the system does not allow folders there' : `${meaning} (${name})`;
   return new Failure(`The folder ${error.path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(name) ? ['Choose another folder.'] : systemRemedies(error), 1, SYSTEM);
 }
 

@@ -39,6 +39,20 @@ t.test('commands on a disk that refuses writes name the error and the file, and 
   t.notMatch(stdout, /damaged|restore/);
 });
 
+t.test('a backup and a restore whose disk fails midway name error and folder, and leave nothing', { skip: noFailingDisk }, async (t) => {
+  const { disk, dir } = await madeOn(t, 'out');
+  const [out, backup] = [join(disk.folder, 'out'), join(disk.folder, 'backup')];
+  await collabJson(t, ['backup', backup, '--dir', dir]);
+  for (const [command, call, errno, skip, said] of [[['backup', out, '--dir', dir], 'write', 'ENOSPC', 0, 'store cannot be copied to OUT.*: No space left on device'], [['restore', backup, '--yes', '--dir', out], 'fdatasync', 'EIO', 2, 'OUT.* cannot be written: .*EIO']] as const) {
+    disk.failCalls({ id: skip, call, errno, skip, times: 0 });
+    const { code, stdout, stderr } = await collab(command, { env: disk.env });
+    disk.heal();
+    t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${said.replace('OUT', out)}.*\\n {2}→ `) }, command.join(' '));
+    t.notMatch(stderr, /bug in Collab|^ +at /m);
+    t.notOk(existsSync(out));
+  }
+});
+
 t.test('an export whose last write fails is not reported as done, and leaves no file', { skip: noFailingDisk }, async (t) => {
   const { disk, dir } = await madeOn(t, 'out');
   const out = `${disk.folder}/out`;

@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asBinary, open, type Database as Table } from 'lmdb';
+import { messageOf } from '../../lib/thrown.ts';
+import { DataError } from '../../model/errors.ts';
 import { syncTree } from '../../lib/files/durable-files.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
 import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
+import { storeErrorOf } from './env/commit-failure.ts';
+import { checkAccess } from './env/file-check.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
 import type { StoreBounds } from './bounds.ts';
 import { recordRotation } from './engine/log-rotation.ts';
@@ -41,7 +45,11 @@ const ENVIRONMENTS = 'envs';
  *
  * @param bounds with which the store is used, if not with those of a server
  */
-export async function copyStore(path: string, to: string, bounds?: Partial<StoreBounds>): Promise<void> {
+export function copyStore(path: string, to: string, bounds?: Partial<StoreBounds>): Promise<void> {
+  return explaining(to, () => copyTo(path, to, bounds));
+}
+
+async function copyTo(path: string, to: string, bounds?: Partial<StoreBounds>): Promise<void> {
   const database = await openDatabase(path, { bounds });
   try {
     const view = new StoreView(database);
@@ -63,10 +71,19 @@ async function copyOnce(database: Database, view: StoreView, to: string): Promis
   const logTo = join(to, logFolder(generation));
   await makeFolder(logTo);
   // The log first: after a checkpoint in between, the copied base table has everything that the copied log had.
-  await log.backup(logTo, false);
-  await root.backup(to, false);
+  await copyFile(log, logTo);
+  await copyFile(root, to);
   view.renew();
   return database.generation === generation;
+}
+
+async function copyFile(lmdbEnv: Pick<Database['root'], 'backup'>, to: string): Promise<void> {
+  try {
+    await lmdbEnv.backup(to, false);
+  } catch (error) {
+    // lmdb-js gives only the text of the error of the system.
+    throw new DataError(`The store cannot be copied to ${to}: ${messageOf(error)}.`, 'See how much space is free there, and look for errors of the disk in the kernel log (dmesg); then run the command again.');
+  }
 }
 
 async function emptyFolder(path: string): Promise<void> {
@@ -86,9 +103,14 @@ export interface CopiedRecords {
  * @param change changes records of the copy
  * @param bounds as for `copyStore`
  */
-export async function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}, bounds?: Partial<StoreBounds>): Promise<string> {
+export function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}, bounds?: Partial<StoreBounds>): Promise<string> {
+  return explaining(path, () => renew(path, change, bounds));
+}
+
+async function renew(path: string, change: (records: CopiedRecords) => void, bounds?: Partial<StoreBounds>): Promise<string> {
   await checkpointCopy(path, bounds);
   const epoch = randomBytes(8).toString('hex');
+  checkAccess(path);
   const root = open({ ...OPTIONS, path, maxDbs: 8 });
   try {
     const { meta, table } = openTables(root);
@@ -117,7 +139,20 @@ export async function renewEpoch(path: string, change: (records: CopiedRecords) 
  * @param onRecord called with each record
  * @throws {Error} when the copy is no store, damaged, or of a newer version
  */
-export async function inspectStore(path: string, onRecord: RecordListener = () => {}): Promise<StoreSummary> {
+export function inspectStore(path: string, onRecord: RecordListener = () => {}): Promise<StoreSummary> {
+  return explaining(path, () => inspect(path, onRecord));
+}
+
+/** Runs work on the copy in folder `path`, whose errors of the disk become refusals (`storage_full`, `storage_failed`) with a path. */
+async function explaining<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw storeErrorOf(error, path);
+  }
+}
+
+async function inspect(path: string, onRecord: RecordListener): Promise<StoreSummary> {
   const file = join(path, STORE_FILE);
   const { size: bytes } = await stat(file);
   const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
