@@ -145,6 +145,7 @@ const widget = build({
   legalComments: 'external',
   chunkNames: 'widget/[name]-[hash]',
   splitting: true,
+  loader: { '.txt': 'text' },
   plugins: [cssText, shortTemplates],
   bundle: true,
   minify: true,
@@ -201,6 +202,8 @@ const widgetBounds = {
   'src/widget/views/inbox/inbox.ts': 7_000,
   'src/widget/views/moderation/queue.ts': 6_000,
   'src/widget/views/moderation/report.ts': 1_500,
+  'src/widget/emoji/all.ts': 40_000,
+  'src/widget/emoji/all-emojis.ts': 43_000,
 };
 const LANGUAGE_BOUND = 6_000;
 for (const part of Object.values(widgetOutputs).flatMap(({ entryPoint }) => entryPoint ?? [])) {

@@ -60,6 +60,49 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     await field(page).fill('');
   });
 
+  await t.test('offers emoji behind a colon, and replaces shortcodes', async (t) => {
+    await field(page).click();
+    await page.keyboard.type('At 10:30 :tad');
+    await popover(page).getByRole('option', { name: ':tada:' }).waitFor();
+    await page.keyboard.press('Enter');
+    t.equal(await text(), 'At 10:30 🎉');
+    await page.keyboard.type(' and :heart:');
+    await until(async () => (await text()) === 'At 10:30 🎉 and ❤️');
+    await page.keyboard.press('Control+Z');
+    t.equal(await text(), 'At 10:30 🎉 and :heart:', 'what was typed comes back');
+    await field(page).fill('');
+  });
+
+  await t.test('finds any emoji as a reaction, by name, in a skin tone, and by the keyboard', async (t) => {
+    await field(page).fill('For reactions');
+    await field(page).press('Enter');
+    const comment = popover(page).locator('.comment:not(.pending)', { hasText: 'For reactions' });
+    await comment.waitFor();
+    const react = async (query: string, ...keys: string[]): Promise<void> => {
+      await comment.hover();
+      await comment.getByRole('button', { name: 'Add a reaction' }).click();
+      await popover(page).getByRole('button', { name: 'More emoji' }).click();
+      await popover(page).getByLabel('Search emoji').fill(query);
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    await taken();
+    await react('avocado', 'Enter');
+    await comment.getByRole('button', { name: /^🥑 1: / }).waitFor();
+    await react('👩🏽‍🚀', 'Enter');
+    await comment.getByRole('button', { name: /^👩🏽‍🚀 1: / }).waitFor();
+    await react('waving hand');
+    await popover(page).getByRole('button', { name: 'Skin tone' }).click();
+    await popover(page).getByRole('button', { name: '👋🏻 wave' }).click();
+    await comment.getByRole('button', { name: /^👋🏻 1: / }).waitFor();
+    t.same((await taken()).filter((name) => /^(keydown|beforeinput)/.test(name)), [], 'the page hears nothing of it');
+    await react('rocket', 'ArrowDown');
+    t.match(await page.evaluate("document.querySelector('collab-comments').shadowRoot.activeElement.getAttribute('aria-label')"), /^🚀 /);
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Escape');
+    t.equal(await popover(page).locator('.all-emojis').count(), 0);
+    t.ok(await popover(page).isVisible(), 'Escape closes the emoji alone');
+  });
+
   await t.test('is not sent by the Enter that confirms a word of an input method', async (t) => {
     await field(page).fill('日本');
     const prevented = await page.evaluate<boolean>(`!${AREA}.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true, composed: true }))`);

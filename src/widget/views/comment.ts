@@ -9,7 +9,7 @@ import { attachmentList } from './attachments.ts';
 import { avatar } from './avatar.ts';
 import { commentBody } from './body.ts';
 import type { Written } from './composer.ts';
-import { emojiPicker } from './emoji-picker.ts';
+import { emojiPicker } from '../emoji/emoji-picker.ts';
 import { icon, type IconName } from './icons.ts';
 import { openMenu } from './open-menu.ts';
 import { definePart, Part } from './part.ts';
@@ -23,7 +23,7 @@ class CommentPart extends Part {
   static override properties = { ...Part.properties, comment: { attribute: false }, menu: { state: true }, editing: { state: true }, reporting: { state: true } };
 
   declare comment: RoomComment;
-  declare menu: 'emoji' | 'more' | null;
+  declare menu: 'emoji' | 'emojis' | 'more' | null;
   declare editing: boolean;
   declare reporting: boolean;
 
@@ -88,7 +88,7 @@ class CommentPart extends Part {
     const actions = this.querySelector<HTMLElement>('.actions');
     if (!changed.has('menu') || menu === null || actions === null) return;
     openMenu(menu, actions);
-    menu.querySelector('button')?.focus({ preventScroll: true });
+    menu.querySelector<HTMLElement>('input, button')?.focus({ preventScroll: true });
   }
 
   #actions(): TemplateResult {
@@ -101,11 +101,12 @@ class CommentPart extends Part {
     const mayReport = app.mayWrite && comment.userId !== app.userId && comment.pending === null;
     const item = (name: IconName, label: StringKey, act: () => void | Promise<void>, kind = ''): TemplateResult => html`<button type="button" role="menuitem" class=${kind} @click=${act}>${icon(name)}${text.text(label)}</button>`;
     const button = (menu: 'emoji' | 'more', label: string, popup: 'dialog' | 'menu'): TemplateResult =>
-      html`<button type="button" class="icon-button" data-menu=${menu} aria-label=${label} title=${label} aria-haspopup=${popup} aria-expanded=${String(this.menu === menu)} @click=${() => this.#toggle(menu)}>${icon(menu === 'more' ? menu : 'smile')}</button>`;
+      html`<button type="button" class="icon-button" data-menu=${menu} aria-label=${label} title=${label} aria-haspopup=${popup} aria-expanded=${String(this.menu?.startsWith(menu) ?? false)} @click=${() => this.#toggle(menu)}>${icon(menu === 'more' ? menu : 'smile')}</button>`;
     return html`<div class="actions" part="comment-actions">
       ${this.app.mayWrite && !isNew ? button('emoji', text.text('react'), 'dialog') : nothing}
       ${button('more', text.text('moreActions'), 'menu')}
-      ${this.menu === 'emoji' ? emojiPicker(this.app, (emoji) => this.#react(emoji), () => this.#closeMenu()) : nothing}
+      ${this.menu === 'emoji' ? emojiPicker(this.app, (emoji) => this.#react(emoji), () => void this.#showAllEmojis(), () => this.#closeMenu()) : nothing}
+      ${this.menu === 'emojis' ? html`<div class="menu all-emojis" role="dialog" aria-label=${text.text('react')}><collab-comments-emojis .app=${app} .version=${this.version} .choose=${(emoji: string) => this.#react(emoji)}></collab-comments-emojis></div>` : nothing}
       ${this.menu === 'more' ? html`<div class="menu" role="menu" aria-label=${text.text('moreActions')} @keydown=${this.#onMenuKey}>
         ${isNew ? nothing : item('link', 'copyLink', this.#copyLink)}
         ${mayReport ? item('flag', 'report', this.#report) : nothing}
@@ -244,6 +245,10 @@ class CommentPart extends Part {
     void this.app.copy(linkTo(location.href, { threadId: this.comment.threadId, commentId: this.comment.id }), 'linkCopied');
   };
 
+  async #showAllEmojis(): Promise<void> {
+    if ((await this.app.attempt(() => import('../emoji/all-emojis.ts'))) !== null && this.menu === 'emoji') this.menu = 'emojis';
+  }
+
   #react(emoji: string): void {
     this.#closeMenu();
     const own = this.comment.reactions.find((reaction) => reaction.emoji === emoji && reaction.userId === this.app.userId);
@@ -256,11 +261,11 @@ class CommentPart extends Part {
   }
 
   #toggle(menu: 'emoji' | 'more'): void {
-    this.menu = this.menu === menu ? null : menu;
+    this.menu = this.menu?.startsWith(menu) ? null : menu;
   }
 
   #closeMenu(): void {
-    const menu = this.menu;
+    const menu = this.menu === 'emojis' ? 'emoji' : this.menu;
     this.menu = null;
     this.querySelector<HTMLElement>(`[data-menu=${menu}]`)?.focus();
   }

@@ -7,6 +7,7 @@ import { canRecord, record, type Recording } from '../media/recorder.ts';
 import { type Upload, Uploads } from '../media/uploads.ts';
 import { safeLine, safeText } from '../text/safe-text.ts';
 import { isOfInputMethod, typeText } from '../typing.ts';
+import { EmojiCodes } from '../emoji/emoji-codes.ts';
 import { icon } from './icons.ts';
 import { MentionPicker } from './mention-picker.ts';
 import { definePart, Part } from './part.ts';
@@ -42,6 +43,7 @@ export class Composer extends Part {
   draft: Draft = emptyDraft;
   readonly uploads = new Uploads(() => this.app, () => this.#changed());
   readonly #picker = new MentionPicker(this);
+  readonly #codes = new EmojiCodes(this);
   #clock = 0;
   /** As of the draft that is shown. */
   #refusals = 0;
@@ -108,10 +110,10 @@ export class Composer extends Part {
     const label = text.text(this.submitLabel);
     const saves = this.submitLabel !== 'send' && this.submitLabel !== 'reply';
     return html`<div class="composer" part="composer">
-      ${this.#picker.render()}
+      ${this.#picker.render()}${this.#codes.render()}
       <div class="composer-middle"><textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
-        aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
-        @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${() => this.#picker.close()}></textarea>
+        aria-autocomplete="list" aria-controls=${this.#codes.controls ?? this.#picker.controls} aria-activedescendant=${this.#codes.controls === null ? this.#picker.active : this.#codes.active} aria-invalid=${over > 0 ? 'true' : 'false'}
+        @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${this.#onBlur}></textarea>
       ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
       ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}</div>
       <div class="composer-bar">
@@ -160,6 +162,12 @@ export class Composer extends Part {
     this.#onInput();
   }
 
+  /** Replaces a range of the text as if it were typed. */
+  replace(text: string, from: number, to: number): void {
+    if (this.area !== null) typeText(this.area, text, from, to);
+    this.#onInput();
+  }
+
   /** Replaces the text, and notes that a user was mentioned. */
   mention(userId: string, name: string, from: number, to: number): void {
     const { area } = this;
@@ -177,6 +185,7 @@ export class Composer extends Part {
     this.draft = { ...this.draft, text: area.value, places };
     if (this.typingIn !== undefined) this.app.room.setTyping(this.typingIn, area.value !== '');
     this.#picker.follow(area);
+    void this.#codes.follow(area);
     this.#changed();
   };
 
@@ -186,8 +195,13 @@ export class Composer extends Part {
     this.requestUpdate();
   }
 
+  readonly #onBlur = (): void => {
+    this.#picker.close();
+    this.#codes.close();
+  };
+
   readonly #onKey = (event: KeyboardEvent): void => {
-    if (isOfInputMethod(event) || this.#picker.onKey(event)) return;
+    if (isOfInputMethod(event) || this.#picker.onKey(event) || this.#codes.onKey(event)) return;
     const wantsLine = event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
     if (event.key === 'Enter' && !wantsLine) {
       event.preventDefault();
