@@ -22,7 +22,7 @@ const demoAuthors = [
 ] as const;
 
 /** The room that the demo page shows. */
-const DEMO_ROOM = 'demo';
+export const DEMO_ROOM = 'demo';
 
 const SESSION_SECONDS = 3600;
 
@@ -84,7 +84,8 @@ export async function startDemo(ctx: Context, slug: string): Promise<Demo> {
   return createDemo(ctx, slug);
 }
 
-async function createMissingAuthors(ctx: Context, environment: Environment): Promise<void> {
+/** Creates those of `demoAuthors` that an environment lacks. */
+export async function createMissingAuthors(ctx: Context, environment: Environment): Promise<void> {
   for (const { id, fields } of demoAuthors) {
     const known = await ctx.store.get(usersOf(environment.id), escapeId(id));
     if (known === undefined) await putUser(ctx, operatorActor(environment), id, fields);

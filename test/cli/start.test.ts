@@ -50,7 +50,7 @@ t.test('the first start creates the folder and shows the keys once', async (t) =
   t.equal(await second.end('SIGINT'), 0);
 });
 
-t.test('with --demo the printed command posts a thread when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
+t.test('with --demo a new folder begins with one thread, and the printed command posts another when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
   const dir = tempFolder(t);
   const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
   const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
@@ -60,6 +60,14 @@ t.test('with --demo the printed command posts a thread when pasted', { skip: has
   t.match(await (await fetch(`${page}/`)).text(), /<!doctype html>/i);
   const { items } = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--dir', dir]);
   t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
+  const threads = ['thread', 'list', 'demo', '--env', 'default', '--dir', dir];
+  const { items: listed } = await collabJson<{ items: { position: object; comments: { userId: string; body: string }[] }[] }>(t, threads);
+  t.match(listed.at(-1), { position: { selector: '#summary' }, userId: 'bob' });
+  t.equal(listed.length, 2);
+  await server.end();
+  const again = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
+  await again.line((text) => text.startsWith('Open'));
+  t.equal((await collabJson<{ items: object[] }>(t, threads)).items.length, 2, 'a folder that is there is not written to');
 });
 
 t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {

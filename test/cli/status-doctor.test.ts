@@ -54,7 +54,7 @@ t.test('status and doctor while a server is running', async (t) => {
     address: url,
     workers: 1,
     ready: true,
-    environments: [{ slug: 'default', rooms: 2, threads: 2, users: 3 }],
+    environments: [{ slug: 'default', rooms: 3, threads: 3, users: 3 }],
   });
   t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +running and ready/ });
   const healthy = await collab(['doctor', '--dir', dir, '--json']);

@@ -23,12 +23,20 @@ export interface Setup {
 }
 
 /**
- * Creates what a folder lacks, as `createFolder`, with the first environment in a new store.
+ * Creates what a folder lacks, as `createFolder`, with the first environment in a new store, and with the first thread of the demo
+ * page if the configuration has it.
  *
  * @returns the keys, or null if there was a store already, which is left unchanged
  */
 export function setUp(dir: string, config: Config): Promise<Setup | null> {
-  return createFolder(dir, config, fillFirstEnvironment);
+  return createFolder(dir, config, async (ctx) => {
+    const setup = await fillFirstEnvironment(ctx);
+    if (config.demo) {
+      const { createFirstThread } = await import('../../demo/first-thread.ts');
+      await createFirstThread(ctx, FIRST_ENVIRONMENT);
+    }
+    return setup;
+  });
 }
 
 /**

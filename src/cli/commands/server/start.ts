@@ -43,7 +43,7 @@ export function register(program: Command): void {
     .option('--host <address>', 'Address to listen on (default: 127.0.0.1).')
     .option('--port <n>', 'Port to listen on; 0 lets the system choose one (default: 8787).')
     .option('--workers <n|auto>', 'Number of web worker processes; auto starts one per processor (default: auto).')
-    .option('--demo', 'Serve the demo page at /. Every visitor can write: never use it on a public server.')
+    .option('--demo', 'Serve the demo page at /. Every visitor can write: never use it on a public server. A folder that this start creates begins with one thread.')
     .action(start);
 }
 
@@ -139,5 +139,5 @@ function firstThread({ url, demo, setup, dir }: Started): string[] {
     return [`The keys were shown when the folder was created. To create another one in the environment ${FIRST_ENVIRONMENT}:`, '', `  ${another}`, ''];
   }
   const author = demo ? [] : [`  ${curlPutUser(url, setup.secretKey, 'ci-bot')}`, ''];
-  return ['Post a first thread from another terminal:', '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];
+  return [`Post a ${demo ? '' : 'first '}thread from another terminal:`, '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];
 }
