@@ -101,6 +101,25 @@ t.test('the layout of the widget in a browser', { skip: skipReason }, async (t) 
     await page.evaluate("document.documentElement.dir = 'ltr'; document.querySelector('collab-comments').togglePanel(false)");
   });
 
+  await t.test('a wheel over the head of the panel scrolls its list, and never the page behind it', async (t) => {
+    for (let n = 0; n < 16; n += 1) await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ann', body: `Thread ${n}` });
+    await page.evaluate("document.body.style.minBlockSize = '4000px'; document.querySelector('collab-comments').togglePanel(true)");
+    await page.locator('collab-comments .panel .item').nth(15).waitFor({ state: 'attached' });
+    await page.locator('collab-comments .panel-header h2').hover();
+    const tops = (): Promise<number[]> => page.evaluate(`[${root}.querySelector('.panel .list').scrollTop, scrollY]`);
+    await page.mouse.wheel(0, 120);
+    await until(async () => (await tops())[0] === 120);
+    await page.mouse.wheel(0, 10_000);
+    await page.mouse.wheel(0, 300);
+    await until(async () => ((await tops())[0] ?? 0) > 300);
+    t.equal((await tops())[1], 0);
+    await page.evaluate("document.querySelector('collab-comments').togglePanel(false)");
+    await page.mouse.move(300, 500);
+    await page.mouse.wheel(0, 120);
+    await until(async () => ((await tops().catch(() => [0, 0]))[1] ?? 0) > 0 || (await page.evaluate<number>('scrollY')) > 0);
+    await page.evaluate("scrollTo(0, 0); document.body.style.minBlockSize = ''");
+  });
+
   await t.test('in a low window, such as one at 200 %, the thread is a sheet', async () => {
     await page.setViewportSize({ width: 640, height: 360 });
     await holds(`(() => { const { left, right, bottom } = ${root}.querySelector('.popover').getBoundingClientRect(); return left === 0 && right === innerWidth && bottom === innerHeight; })()`);

@@ -13,6 +13,7 @@ import { plainText } from './body.ts';
 import { icon } from './icons.ts';
 import { rejectionList } from './moderation/rejections.ts';
 import { sideView } from './side/side.ts';
+import { scrollList } from './wheel.ts';
 
 const filterNames: Readonly<Record<Filter, StringKey>> = { open: 'filterOpen', resolved: 'filterResolved', mine: 'filterMine', mentions: 'filterMentions' };
 const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: StringKey]>> = {
@@ -36,7 +37,7 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
   const away = new Set(unpinned.filter(isElsewhere));
   const elsewhere = [...away].slice(0, listLength - pinned.length);
   const gone = unpinned.filter((thread) => !away.has(thread)).slice(0, listLength - pinned.length - elsewhere.length);
-  return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
+  return html`<aside class="panel" part="panel" @wheel=${scrollList} role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
     <header class="panel-header">
       <h2>${text.text('comments')}</h2><span class="grow"></span>
       <button type="button" class="icon-button" aria-label=${pins} title=${pins} @click=${() => app.hidePins(!app.view.hidesPins)}>${icon(app.view.hidesPins ? 'hidden' : 'eye')}</button>

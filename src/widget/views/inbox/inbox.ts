@@ -8,6 +8,7 @@ import { icon, type IconName } from '../icons.ts';
 import { definePart, Part } from '../part.ts';
 import { inboxItem } from './item.ts';
 import './settings.ts';
+import { scrollList } from '../wheel.ts';
 
 /** The notifications of the user in all rooms, in the place of the panel. */
 class Inbox extends Part {
@@ -53,7 +54,7 @@ class Inbox extends Part {
     const unread = app.session.inbox.getSnapshot().unreadCount;
     const button = (name: IconName, label: string, run: () => unknown, disabled = false): TemplateResult =>
       html`<button type="button" class="icon-button" data-does=${name} aria-label=${label} title=${label} aria-disabled=${String(disabled)} @click=${() => disabled || run()}>${icon(name)}</button>`;
-    return html`<aside class="panel" part="inbox" role="complementary" tabindex="-1" aria-label=${text.text(settings ? 'inboxSettings' : 'inbox')} @keydown=${this.#onKey}>
+    return html`<aside class="panel" part="inbox" @wheel=${scrollList} role="complementary" tabindex="-1" aria-label=${text.text(settings ? 'inboxSettings' : 'inbox')} @keydown=${this.#onKey}>
       <header class="panel-header">
         ${settings ? button('back', text.text('inboxBack'), () => this.#show(false)) : nothing}
         <h2>${text.text(settings ? 'inboxSettings' : 'inbox')}</h2><span class="grow"></span>

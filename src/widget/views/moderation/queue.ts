@@ -6,6 +6,7 @@ import queueSheet from '../../styles/queue.css';
 import { icon } from '../icons.ts';
 import { definePart, Part } from '../part.ts';
 import './queue-item.ts';
+import { scrollList } from '../wheel.ts';
 
 /** What waits for a moderator on the page, in the place of the panel. */
 class QueuePart extends Part {
@@ -39,7 +40,7 @@ class QueuePart extends Part {
     const choice = (state: 'held' | 'reported'): TemplateResult =>
       html`<button type="button" aria-pressed=${String(state === shown)} @click=${() => (this.state = state)}>${text.text(state === 'held' ? 'queueHeld' : 'queueReported')} ${count(state) === 0 ? nothing : count(state)}</button>`;
     const items = queue.items.filter(({ state }) => state === shown);
-    return html`<aside class="panel" part="queue" role="complementary" tabindex="-1" aria-label=${text.text('queue')} @keydown=${this.#onKey}>
+    return html`<aside class="panel" part="queue" @wheel=${scrollList} role="complementary" tabindex="-1" aria-label=${text.text('queue')} @keydown=${this.#onKey}>
       <header class="panel-header">
         <button type="button" class="icon-button back" aria-label=${text.text('queueBack')} title=${text.text('queueBack')} @click=${this.#back}>${icon('back')}</button>
         <h2>${text.text('queue')}</h2><span class="grow"></span>
