@@ -127,15 +127,15 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
     await bob.locator('collab-comments .connection').waitFor({ state: 'detached' });
   });
 
-  await t.test('times are in the language of the texts: in English on a page in Arabic, until it has Arabic texts', async (t) => {
+  await t.test('times are in the language of the texts: in English on a page in Persian, until it has Persian texts', async (t) => {
     const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
-    const page = await openPage(t, context, await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, {}, 'ar'));
+    const page = await openPage(t, context, await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, {}, 'fa'));
     await live(page);
     await pin(page, 'Edited here').click();
     const time = popover(page).locator('time').first();
     t.match(await time.textContent(), /^(now|.* ago)$/);
-    await page.evaluate(`document.querySelector('collab-comments').strings = { reply: 'رد' }`);
-    await popover(page).getByRole('button', { name: 'رد' }).waitFor();
+    await page.evaluate(`document.querySelector('collab-comments').strings = { reply: 'پاسخ' }`);
+    await popover(page).getByRole('button', { name: 'پاسخ' }).waitFor();
     await until(async () => !/[a-z]/.test((await time.textContent()) ?? 'a'));
     await page.close();
   });
