@@ -153,6 +153,9 @@ t.test('the API reference is served complete and compressed, with an ETag and a 
   t.equal(viewer.headers.get('content-encoding'), 'gzip');
   t.match(viewer.text, /SwaggerUIBundle/);
   t.equal((await server.request('GET', '//docs/../package.json')).status, 404);
+  // Its references are relative: from there they would lead to /docs/docs.
+  t.match(await server.request('GET', '//docs/', { key: null }), { status: 308, text: '' });
+  t.equal((await server.request('GET', '//docs/')).headers.get('location'), '../docs', 'also below a path of a proxy');
 });
 
 t.test('without docs there is no API reference', async (t) => {
