@@ -4,6 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { isMainThread } from 'node:worker_threads';
 
 const folder = process.env.TURN_PROBE_FOLDER;
 const TICK_MS = 10;
@@ -13,7 +14,8 @@ const SLOW_MS = Number(process.env.TURN_PROBE_SLOW_MS);
 
 let last = { at: 0, cpu: 0 };
 
-if (folder !== undefined && process.env.COLLAB_ROLE === 'web') {
+// Threads of the worker load this, too: two of them would write one file.
+if (folder !== undefined && process.env.COLLAB_ROLE === 'web' && isMainThread) {
   const slow = [];
   let memory = null;
   let asked = '';
