@@ -10,7 +10,7 @@ export class Mutations {
   #roots: readonly Node[] = [];
   #changed: Set<Node> | null = null;
 
-  /** @param seen called after changes, with whether there was any that may concern what elements are */
+  /** @param seen called after changes, with whether one of them may concern what elements are */
   constructor(apart: Element, seen: (isContent: boolean) => void) {
     this.#observer = new MutationObserver((records) => {
       const foreign = records.filter(({ target }) => target !== apart && !apart.contains(target));

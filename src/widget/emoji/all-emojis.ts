@@ -1,5 +1,5 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
-import { styleSheet } from '../styles/styles.ts';
+import { adopt } from '../styles/adopt.ts';
 import { icon } from '../views/icons.ts';
 import { definePart, Part } from '../views/part.ts';
 import { emojis, groups } from './all.ts';
@@ -28,8 +28,7 @@ export class AllEmojis extends Part {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const root = this.getRootNode();
-    if (root instanceof ShadowRoot && !root.adoptedStyleSheets.includes(styles)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, styles];
+    adopt(this, sheet);
     const tone = this.app.storage.read(TONE);
     this.tone = typeof tone === 'number' && tone in TONES ? tone : 0;
   }
@@ -91,8 +90,6 @@ export class AllEmojis extends Part {
     else buttons[Math.min(next, buttons.length - 1)]?.focus();
   };
 }
-
-const styles = styleSheet(sheet);
 
 /** Whether a text is an emoji that Unicode recommends, such as one from the keyboard of the system; false where browsers cannot say it. */
 function isEmoji(text: string): boolean {

@@ -112,7 +112,7 @@ export class Composer extends Part {
     return html`<div class="composer" part="composer">
       ${this.#picker.render()}${this.#codes.render()}
       <div class="composer-middle"><textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
-        aria-autocomplete="list" aria-controls=${this.#codes.controls ?? this.#picker.controls} aria-activedescendant=${this.#codes.controls === null ? this.#picker.active : this.#codes.active} aria-invalid=${over > 0 ? 'true' : 'false'}
+        aria-autocomplete="list" aria-controls=${this.#codes.controls ?? this.#picker.controls ?? nothing} aria-activedescendant=${this.#codes.active ?? this.#picker.active ?? nothing} aria-invalid=${over > 0 ? 'true' : 'false'}
         @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${this.#onBlur}></textarea>
       ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
       ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}</div>

@@ -3,6 +3,7 @@ import type { UserSummary } from '../../model/user.ts';
 import type { App } from '../core/app.ts';
 import { type Person, personOf } from '../core/people.ts';
 import { avatar } from './avatar.ts';
+import { ChoiceList } from '../choice-list.ts';
 import { openMenu } from './open-menu.ts';
 
 /** The field that a picker belongs to. */
@@ -17,32 +18,12 @@ const MAX_CHOICES = 6;
 /** An `@` with up to two words behind it, at the cursor. */
 const QUERY = /(?:^|[\s(])@([\p{L}\p{N}._-]{0,40}(?: [\p{L}\p{N}._-]{0,40})?)$/u;
 
-let pickers = 0;
-
-/** The list of people that opens behind an `@`. The field keeps the focus; the arrow keys and Enter choose. */
-export class MentionPicker {
-  readonly #field: Field;
-  readonly #id = `mentions-${(pickers += 1)}`;
-  #choices: readonly Person[] = [];
+/** The list of people that opens behind an `@`. */
+export class MentionPicker extends ChoiceList<Person, Field> {
   /** Whether there is nobody but the user. */
   #nobody = false;
-  #chosen = 0;
   #from = 0;
   #asked = '';
-
-  constructor(field: Field) {
-    this.#field = field;
-  }
-
-  /** For `aria-controls`. */
-  get controls(): string | typeof nothing {
-    return this.#choices.length === 0 ? nothing : this.#id;
-  }
-
-  /** For `aria-activedescendant`. */
-  get active(): string | typeof nothing {
-    return this.#choices.length === 0 ? nothing : `${this.#id}-${this.#chosen}`;
-  }
 
   /** Opens, changes or closes the list for what is before the cursor. */
   follow(area: HTMLTextAreaElement): void {
@@ -53,68 +34,42 @@ export class MentionPicker {
     void this.#search(wanted);
   }
 
-  close(): void {
+  override close(): void {
     this.#asked = '';
-    if (this.#nobody || this.#choices.length > 0) this.#show([]);
+    if (this.isOpen) this.#show([]);
   }
 
-  /** Handles a key while the list is open. Returns whether the field should ignore it. */
-  onKey(event: KeyboardEvent): boolean {
-    const { length } = this.#choices;
-    if (length === 0 && !(this.#nobody && event.key === 'Escape')) return false;
-    switch (event.key) {
-      case 'ArrowDown':
-      case 'ArrowUp':
-        this.#chosen = (this.#chosen + (event.key === 'ArrowDown' ? 1 : length - 1)) % length;
-        this.#field.requestUpdate();
-        break;
-      case 'Enter':
-      case 'Tab':
-        this.#choose(this.#choices[this.#chosen]);
-        break;
-      case 'Escape':
-        event.stopPropagation();
-        this.close();
-        break;
-      default:
-        return false;
-    }
-    event.preventDefault();
-    return true;
+  protected override get isOpen(): boolean {
+    return this.#nobody || super.isOpen;
   }
 
   render(): TemplateResult | typeof nothing {
-    const { language } = this.#field.app;
+    const { language } = this.field.app;
     if (this.#nobody) return html`<p class="menu mention-list" role="status"><span class="option">${language.text('emptySearchTitle')}</span></p>`;
-    if (this.#choices.length === 0) return nothing;
-    return html`<div class="menu mention-list" role="listbox" id=${this.#id} aria-label=${language.text('mentionList')}>
-      ${this.#choices.map((person, index) => this.#option(person, index))}
+    if (this.choices.length === 0) return nothing;
+    return html`<div class="menu mention-list" role="listbox" id=${this.id} aria-label=${language.text('mentionList')}>
+      ${this.choices.map((person, index) => this.#option(person, index))}
     </div>`;
   }
 
   /** Puts the list where the window has room for it. Call it after each rendering of the field. */
   place(): void {
-    const composer = this.#field.area?.closest<HTMLElement>('.composer');
+    const composer = this.field.area?.closest<HTMLElement>('.composer');
     const list = composer?.querySelector<HTMLElement>('.mention-list');
     // Above, because the keyboard of a touch screen may cover what is below.
     if (composer && list) openMenu(list, composer, 'above');
   }
 
   #option(person: Person, index: number): TemplateResult {
-    const choose = (event: Event): void => {
-      // The field keeps the focus.
-      event.preventDefault();
-      this.#choose(person);
-    };
     // Of several people with one name the id tells who is who.
-    const isAmbiguous = this.#choices.some(({ name, userId }) => name === person.name && userId !== person.userId);
-    return html`<div class="option" role="option" id="${this.#id}-${index}" aria-selected=${String(index === this.#chosen)} @pointerdown=${choose}>
-      ${avatar(person, 'small')}<bdi>${person.name}</bdi>${isAmbiguous ? html`<bdi class="quiet">${person.userId}</bdi>` : nothing}${person.isBot ? html`<span class="tag">${this.#field.app.language.text('bot')}</span>` : nothing}
+    const isAmbiguous = this.choices.some(({ name, userId }) => name === person.name && userId !== person.userId);
+    return html`<div class="option" role="option" id=${this.optionId(index)} aria-selected=${String(index === this.chosen)} @pointerdown=${this.chooser(person)}>
+      ${avatar(person, 'small')}<bdi>${person.name}</bdi>${isAmbiguous ? html`<bdi class="quiet">${person.userId}</bdi>` : nothing}${person.isBot ? html`<span class="tag">${this.field.app.language.text('bot')}</span>` : nothing}
     </div>`;
   }
 
   async #search(wanted: string): Promise<void> {
-    const { app } = this.#field;
+    const { app } = this.field;
     const asked = `@${wanted}`;
     this.#asked = asked;
     this.#show(matching(app, wanted, []));
@@ -129,16 +84,16 @@ export class MentionPicker {
 
   #show(choices: readonly Person[], nobody = false): void {
     this.#nobody = nobody;
-    const chosen = this.#choices[this.#chosen]?.userId;
-    this.#choices = choices;
-    this.#chosen = Math.max(0, choices.findIndex(({ userId }) => userId === chosen));
-    this.#field.requestUpdate();
+    const chosen = this.choices[this.chosen]?.userId;
+    this.choices = choices;
+    this.chosen = Math.max(0, choices.findIndex(({ userId }) => userId === chosen));
+    this.field.requestUpdate();
   }
 
-  #choose(person: Person | undefined): void {
-    const { area } = this.#field;
-    if (person === undefined || area === null) return;
-    this.#field.mention(person.userId, person.name, this.#from, area.selectionStart);
+  protected override choose(person: Person): void {
+    const { area } = this.field;
+    if (area === null) return;
+    this.field.mention(person.userId, person.name, this.#from, area.selectionStart);
     this.close();
   }
 }
