@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { type Cluster, stablePort, startCluster, until } from '../helpers/cluster.ts';
@@ -12,9 +11,7 @@ async function cluster(t: Test, config: object = {}): Promise<Cluster> {
   const server = await startCluster({ config: { workerTimeoutSeconds: TIMEOUT_SECONDS, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { closeSpreadSeconds: 0 }, ...config } });
   t.teardown(async () => {
     for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')]) signal(pid, 'SIGCONT');
-    if (server.primary.exitCode === null && server.primary.signalCode === null) server.primary.kill('SIGKILL');
-    await server.ended;
-    rmSync(server.dir, { recursive: true, force: true });
+    await server.kill();
   });
   return server;
 }

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import t from 'tap';
 import { type Cluster, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { startLoad } from '../helpers/load.ts';
@@ -13,11 +12,7 @@ async function answering(server: Cluster): Promise<string> {
 t.test('a cluster on the core of Node.js', async (t) => {
   const port = await stablePort();
   const server = await startCluster({ config: { core: 'node', metrics: { port }, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 } } });
-  t.teardown(async () => {
-    if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
-    await server.ended;
-    rmSync(server.dir, { recursive: true, force: true });
-  });
+  t.teardown(() => server.kill());
 
   await t.test('the log and the metrics name the core', async (t) => {
     t.match(await server.logged(({ msg }) => msg === 'ready'), { core: 'node' });

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { type Cluster, isRunning, startCluster, until } from '../helpers/cluster.ts';
 import { type Frame, TestSocket } from '../helpers/socket.ts';
@@ -12,11 +11,7 @@ const WATCHERS = 16;
 
 async function cluster(t: Test): Promise<Cluster> {
   const running = await startCluster({ workers: 2, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
-  t.teardown(async () => {
-    running.primary.kill('SIGKILL');
-    await running.ended;
-    rmSync(running.dir, { recursive: true, force: true });
-  });
+  t.teardown(() => running.kill());
   return running;
 }
 

@@ -12,11 +12,7 @@ const quick = { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit:
 /** A cluster that ends with the test in any case. */
 async function cluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
   const running = await startCluster({ ...options, config: { ...quick, ...options.config } });
-  t.teardown(async () => {
-    if (running.primary.exitCode === null && running.primary.signalCode === null) running.primary.kill('SIGKILL');
-    await running.ended;
-    if (options.folder === undefined) rmSync(running.dir, { recursive: true, force: true });
-  });
+  t.teardown(() => running.kill());
   return running;
 }
 

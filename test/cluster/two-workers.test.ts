@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { type Cluster, type ClusterOptions, startCluster } from '../helpers/cluster.ts';
@@ -14,11 +14,7 @@ const API = '/api/v1';
 
 async function cluster(t: Test, config: ClusterOptions['config']): Promise<Cluster> {
   const running = await startCluster({ config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, ...config } });
-  t.teardown(async () => {
-    if (running.primary.exitCode === null) running.primary.kill('SIGKILL');
-    await running.ended;
-    rmSync(running.dir, { recursive: true, force: true });
-  });
+  t.teardown(() => running.kill());
   return running;
 }
 

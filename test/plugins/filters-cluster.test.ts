@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { wav } from '../fixtures/media.ts';
 import { collab, initFolder, stablePort, until } from '../helpers/cluster.ts';
@@ -9,6 +8,7 @@ import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluste
 import { parsePrometheus } from '../helpers/prometheus.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { formOf } from '../helpers/upload.ts';
+import { userToken } from '../helpers/user-token.ts';
 
 const fixture = fileURLToPath(new URL('../fixtures/plugins/deciding.mjs', import.meta.url));
 
@@ -81,12 +81,10 @@ t.test('the filters of several plugins in a server', async (t) => {
   });
 
   await t.test('connection.open and upload.create can refuse', async (t) => {
-    const tokenOf = (userId: string): Promise<string> =>
-      new SignJWT({}).setProtectedHeader({ alg: 'HS256', kid: keys.jwtKid }).setSubject(userId).setIssuedAt().setExpirationTime('5m').sign(new TextEncoder().encode(keys.jwtSecret));
-    const headersOf = async (userId: string): Promise<Record<string, string>> => ({ 'X-Service-Key': keys.publishableKey, 'X-Service-Token': await tokenOf(userId) });
+    const headersOf = async (userId: string): Promise<Record<string, string>> => ({ 'X-Service-Key': keys.publishableKey, 'X-Service-Token': await userToken(keys, userId) });
     const address = `${url.replace('http', 'ws')}/api/v1/ws`;
     t.match(await new TestSocket(address, { headers: await headersOf('mallory') }).refused, { status: 403, headers: { 'x-error-code': 'content_rejected' }, body: { error: 'no connection for you' } });
-    const protocols = ['collab.v1', `collab.key.${keys.publishableKey}`, `collab.token.${await tokenOf('mallory')}`];
+    const protocols = ['collab.v1', `collab.key.${keys.publishableKey}`, `collab.token.${await userToken(keys, 'mallory')}`];
     t.strictSame(await new TestSocket(address, { protocols }).closed, { code: 4403, reason: 'content_rejected' });
     const socket = new TestSocket(address, { headers: await headersOf('ann') });
     t.match(await socket.frame('welcome'), { type: 'welcome' }, 'others are connected');
