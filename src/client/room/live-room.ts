@@ -12,7 +12,19 @@ import type { RequestOptions } from '../session/requests.ts';
 import type { UserDirectory } from '../users.ts';
 import { type BaseThread, commentIn, firstCommentId } from './base.ts';
 import { loadRoom } from './loader.ts';
-import { pendingComment, pendingDeletion, pendingMove, pendingReaction, pendingReactionId, pendingResolve, pendingThread, pendingUnreaction, pendingUpdate, type PendingWrite, type Writer } from './pending-writes.ts';
+import {
+  pendingComment,
+  pendingDeletion,
+  pendingMove,
+  pendingReaction,
+  pendingReactionId,
+  pendingResolve,
+  pendingThread,
+  pendingUnreaction,
+  pendingUpdate,
+  type PendingWrite,
+  type Writer,
+} from './pending-writes.ts';
 import type { CollabRoom, NewComment, NewThread, RoomEvents } from './room.ts';
 import { RoomPresence } from './room-presence.ts';
 import type { RoomSnapshot } from './snapshot.ts';
@@ -22,6 +34,14 @@ import { RoomThreads } from './threads.ts';
 export interface RoomDeps extends SessionLink {
   readonly users: UserDirectory;
   readonly writer: () => Writer;
+}
+
+/** What a write has beside its type and its target. */
+interface WriteOptions extends Pick<RequestOptions, 'repeated'> {
+  /** The other properties of the request. */
+  readonly data?: object;
+  /** Reads the record if the server answers with a code of `repeated`, which means that it was written before. */
+  readonly stored?: () => Promise<unknown>;
 }
 
 /** How long a room without subscribers stays loaded: frameworks unsubscribe and subscribe again at once. */
@@ -79,7 +99,15 @@ export class LiveRoom implements CollabRoom {
 
   getSnapshot(): RoomSnapshot {
     const { rows: presence, typing } = this.#presence;
-    return (this.#snapshot ??= { roomId: this.roomId, status: this.#status, error: this.#error, threads: this.#threads.list, users: this.#deps.users.all, presence, typing });
+    return (this.#snapshot ??= {
+      roomId: this.roomId,
+      status: this.#status,
+      error: this.#error,
+      threads: this.#threads.list,
+      users: this.#deps.users.all,
+      presence,
+      typing,
+    });
   }
 
   ready(): Promise<RoomSnapshot> {
@@ -103,44 +131,60 @@ export class LiveRoom implements CollabRoom {
     const id = thread.id ?? newId('th');
     const firstId = firstCommentId(id);
     const write = pendingThread(this.#deps.writer(), this.roomId, id, thread);
-    const created = this.#write<Thread>(write, 'thread.create', 'roomId', this.roomId, { ...thread, id }, ['id_taken'], () => this.#stored('thread', id, id));
+    const created = this.#write<Thread>(
+      write,
+      'thread.create',
+      { roomId: this.roomId },
+      { data: { ...thread, id }, repeated: ['id_taken'], stored: () => this.#stored('thread', id, id) },
+    );
     this.#created.set(id, () => created).set(firstId, () => created.then(() => this.#stored('comment', id, firstId)));
     return created;
   }
 
   setResolved(id: string, resolved: boolean): Promise<void> {
-    return this.#write(pendingResolve(this.#deps.writer(), id, resolved), resolved ? 'thread.resolve' : 'thread.reopen', 'threadId', id);
+    const type = resolved ? 'thread.resolve' : 'thread.reopen';
+    return this.#write(pendingResolve(this.#deps.writer(), id, resolved), type, { threadId: id });
   }
 
   moveThread(id: string, position: Position): Promise<void> {
-    return this.#write(pendingMove(id, position), 'thread.update', 'threadId', id, { position });
+    return this.#write(pendingMove(id, position), 'thread.update', { threadId: id }, { data: { position } });
   }
 
   createComment(threadId: string, comment: NewComment): Promise<Comment> {
     const id = comment.id ?? newId('cm');
     const write = pendingComment(this.#deps.writer(), threadId, id, comment);
-    const created = this.#write<Comment>(write, 'comment.create', 'threadId', threadId, { ...comment, id }, ['id_taken'], () => this.#stored('comment', threadId, id));
+    const created = this.#write<Comment>(
+      write,
+      'comment.create',
+      { threadId },
+      { data: { ...comment, id }, repeated: ['id_taken'], stored: () => this.#stored('comment', threadId, id) },
+    );
     this.#created.set(id, () => created);
     return created;
   }
 
   async updateComment(id: string, change: Omit<NewComment, 'id'>): Promise<Comment> {
-    return this.#write<Comment>(pendingUpdate(this.#deps.writer(), this.#threadOf('comment', id), id, change), 'comment.update', 'commentId', id, change);
+    const write = pendingUpdate(this.#deps.writer(), this.#threadOf('comment', id), id, change);
+    return this.#write<Comment>(write, 'comment.update', { commentId: id }, { data: change });
   }
 
   async deleteComment(id: string): Promise<void> {
-    await this.#write(pendingDeletion(this.#threadOf('comment', id), id), 'comment.delete', 'commentId', id, {}, ['comment_not_found', 'thread_not_found']);
+    const write = pendingDeletion(this.#threadOf('comment', id), id);
+    const repeated = ['comment_not_found', 'thread_not_found'] as const;
+    await this.#write(write, 'comment.delete', { commentId: id }, { repeated });
   }
 
   async addReaction(id: string, emoji: string): Promise<Reaction> {
-    const created = this.#write<Reaction>(pendingReaction(this.#deps.writer, this.#threadOf('comment', id), id, emoji), 'reaction.add', 'commentId', id, { emoji });
+    const write = pendingReaction(this.#deps.writer, this.#threadOf('comment', id), id, emoji);
+    const created = this.#write<Reaction>(write, 'reaction.add', { commentId: id }, { data: { emoji } });
     this.#created.set(pendingReactionId(id, emoji), () => created);
     return created;
   }
 
   async removeReaction(id: string): Promise<void> {
     this.#threadOf('reaction', id);
-    await this.#write(pendingUnreaction(this.#deps.writer, this.#threads.reaction(id)), 'reaction.remove', 'reactionId', id, {}, ['reaction_not_found']);
+    const write = pendingUnreaction(this.#deps.writer, this.#threads.reaction(id));
+    await this.#write(write, 'reaction.remove', { reactionId: id }, { repeated: ['reaction_not_found'] });
   }
 
   setPresence(state: PresenceState): void {
@@ -257,15 +301,25 @@ export class LiveRoom implements CollabRoom {
   }
 
   /**
-   * Shows a write at once, sends it, and takes it back if it is refused. `key` and `id` name the record that it is about, which
-   * may itself wait for the server. `repeated` are the codes of `RequestOptions`, after which `stored` reads the record.
+   * Shows a write at once, sends it, and takes it back if it is refused. `target` has one property, the id of the
+   * record that the request is about, which may itself wait for the server.
    */
-  async #write<T>(write: PendingWrite, type: string, key: string, id: string, data: object = {}, repeated: RequestOptions['repeated'] = [], stored?: () => Promise<unknown>): Promise<T> {
+  async #write<T>(
+    write: PendingWrite,
+    type: string,
+    target: Readonly<Record<string, string>>,
+    { data, repeated, stored }: WriteOptions = {},
+  ): Promise<T> {
     this.#deps.wake();
     this.#threads.add(write);
     this.changed();
     try {
-      const reply = (await this.#deps.requests.request(type, { ...data, [key]: await this.#idOf(id) }, { durable: true, repeated })) as Record<string, unknown> | null;
+      const [[key, id]] = Object.entries(target) as [[string, string]];
+      const body = { ...data, [key]: await this.#idOf(id) };
+      const reply = (await this.#deps.requests.request(type, body, { durable: true, repeated })) as Record<
+        string,
+        unknown
+      > | null;
       const record = reply === null ? await stored?.() : reply[type.replace(/\..*/, '')];
       // Without subscribers there are no events.
       if (!this.#active || write.threadId === '') this.#threads.cancel(write);
@@ -279,7 +333,10 @@ export class LiveRoom implements CollabRoom {
     }
   }
 
-  /** The id of a record on the server, once it is created. Resolves in the order of the calls, which is that of the writes. */
+  /**
+   * The id of a record on the server, once it is created. Resolves in the order of the calls, which is that of the
+   * writes.
+   */
   #idOf(id: string): Promise<string> {
     const created = this.#created.get(id);
     const found = this.#turn.then(() => created?.()).then((record) => record?.id ?? id);
@@ -290,15 +347,18 @@ export class LiveRoom implements CollabRoom {
   /** The thread of a record; '' if it is not known. Throws if a loaded room does not have it. */
   #threadOf(what: 'comment' | 'reaction', id: string): string {
     const threadId = this.#threads.threadIdOf(id) ?? this.#threads.reaction(id)?.threadId ?? '';
-    if (threadId === '' && this.#status === 'ready' && !this.#created.has(id)) throw new CollabError(`${what}_not_found`, `The ${what} is not in this room any more.`);
+    if (threadId === '' && this.#status === 'ready' && !this.#created.has(id))
+      throw new CollabError(`${what}_not_found`, `The ${what} is not in this room any more.`);
     return threadId;
   }
 
   /** Loads a thread or comment that this session created. */
   async #stored(what: 'thread' | 'comment', threadId: string, id: string): Promise<Thread | Comment> {
-    const entry = (await this.#deps.requests.request('thread.get', { threadId }, { durable: true }).catch((error: CollabError) => {
-      if (error.code !== 'thread_not_found') throw error;
-    })) as BaseThread | undefined;
+    const entry = (await this.#deps.requests
+      .request('thread.get', { threadId }, { durable: true })
+      .catch((error: CollabError) => {
+        if (error.code !== 'thread_not_found') throw error;
+      })) as BaseThread | undefined;
     const found = what === 'thread' ? entry?.thread : commentIn(entry, id);
     if (!found) throw new CollabError(`${what}_not_found`, `The ${what} was created, and deleted since.`);
     return found;
@@ -319,4 +379,10 @@ function usersOf(event: StreamEvent): string[] {
   }
 }
 
-const usersIn = ({ userId, mentions = [] }: { readonly userId: string; readonly mentions?: readonly string[] }): string[] => [userId, ...mentions];
+const usersIn = ({
+  userId,
+  mentions = [],
+}: {
+  readonly userId: string;
+  readonly mentions?: readonly string[];
+}): string[] => [userId, ...mentions];
