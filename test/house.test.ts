@@ -6,11 +6,11 @@ import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
 const files = projectFiles();
 const sources = files.filter((path) => /^(?:src|bin|plugins)\/.*\.ts$/.test(path));
 
-t.test('no source file is longer than 350 lines', (t) => {
+t.test('no source file is longer than 400 lines, the documented API of plugins than 500', (t) => {
   t.ok(sources.length > 0);
   for (const path of sources) {
     const lines = readSource(path).split('\n').length - 1;
-    if (lines > 350) t.fail(`${path} has ${lines} lines`);
+    if (lines > (path === 'src/plugins/api.ts' ? 500 : 400)) t.fail(`${path} has ${lines} lines`);
   }
   t.end();
 });
@@ -23,14 +23,21 @@ t.test('no folder has more than 23 source files side by side', (t) => {
 });
 
 t.test('no module only hands on what others export', (t) => {
-  t.strictSame(sources.filter((path) => isBarrel(readSource(path))), []);
+  t.strictSame(
+    sources.filter((path) => isBarrel(readSource(path))),
+    [],
+  );
   t.ok(isBarrel("/** All of it. */\nexport * from './a.ts';\nexport { b } from './b.ts';\n"));
   t.notOk(isBarrel("export * from './a.ts';\nexport const b = 1;\n"));
   t.end();
 });
 
 t.test('no file names a package registry', (t) => {
-  const addresses = [['registry', 'npmjs', 'org'], ['deb', 'debian', 'org'], ['registry', 'yarnpkg', 'com']].map((parts) => parts.join('.'));
+  const addresses = [
+    ['registry', 'npmjs', 'org'],
+    ['deb', 'debian', 'org'],
+    ['registry', 'yarnpkg', 'com'],
+  ].map((parts) => parts.join('.'));
   const naming = files.filter((path) => {
     const text = readSource(path);
     return addresses.some((address) => text.includes(address));
@@ -44,27 +51,46 @@ t.test('docs/errors.md lists exactly the codes of src/model/errors.ts', (t) => {
     const { status, close, meaning } = errorKinds[code];
     return `| \`${code}\` | ${status} | ${close} | ${meaning} |`;
   });
-  const listed = readSource('docs/errors.md').split('\n').filter((line) => line.startsWith('| `'));
+  const listed = readSource('docs/errors.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
   t.strictSame(listed, rows, 'its table is that of the catalogue');
   t.end();
 });
 
-t.test('the lockfile names every optional package, so that npm ci works on platforms that it was not written on', (t) => {
-  const { packages } = JSON.parse(readSource('package-lock.json')) as { packages: Record<string, { optionalDependencies?: Record<string, string> }> };
-  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-    Object.keys(optionalDependencies).filter((name) => !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages)),
-  );
-  t.strictSame(missing, []);
-  t.end();
-});
+t.test(
+  'the lockfile names every optional package, so that npm ci works on platforms that it was not written on',
+  (t) => {
+    const { packages } = JSON.parse(readSource('package-lock.json')) as {
+      packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+    };
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter(
+        (name) => !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages),
+      ),
+    );
+    t.strictSame(missing, []);
+    t.end();
+  },
+);
 
 t.test('every package of a lockfile that comes from a registry has its integrity, and none an address', (t) => {
   for (const path of ['package-lock.json', 'bench/package-lock.json']) {
-    const { packages } = JSON.parse(readSource(path)) as { packages: Record<string, { integrity?: string; resolved?: string; link?: boolean }> };
+    const { packages } = JSON.parse(readSource(path)) as {
+      packages: Record<string, { integrity?: string; resolved?: string; link?: boolean }>;
+    };
     const installed = Object.entries(packages).filter(([folder, { link }]) => folder !== '' && link !== true);
     t.ok(installed.length > 0);
-    t.strictSame(installed.filter(([, { integrity = '' }]) => !/^sha512-[\w+/]{86}==$/.test(integrity)).map(([folder]) => folder), [], path);
-    t.strictSame(installed.filter(([, { resolved }]) => resolved !== undefined).map(([folder]) => folder), [], path);
+    t.strictSame(
+      installed.filter(([, { integrity = '' }]) => !/^sha512-[\w+/]{86}==$/.test(integrity)).map(([folder]) => folder),
+      [],
+      path,
+    );
+    t.strictSame(
+      installed.filter(([, { resolved }]) => resolved !== undefined).map(([folder]) => folder),
+      [],
+      path,
+    );
   }
   t.end();
 });

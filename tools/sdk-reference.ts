@@ -56,7 +56,8 @@ function methodsOf(text: string, indent: string, source: string, routes: Routes)
     const request = requestOf(text.slice(close, found[index + 1]?.index));
     const summary = summaryOf(request, routes);
     const meaning = match[1] === undefined ? `${summary}.` : firstParagraph(match[1]);
-    const parameters = parts(text.slice(open + 1, close), ',').flatMap((each) => parameterOf(each, source));
+    const inBrackets = text.slice(open + 1, close).replaceAll(/\s+/g, ' ');
+    const parameters = parts(inBrackets, ',').flatMap((each) => parameterOf(each, source));
     return { call: `${match[2]}(${parameters.join(', ')})`, returns: typeOf(type, source), request, meaning };
   });
 }
@@ -113,7 +114,7 @@ function after(text: string, at: number): number {
 /** What a separator divides outside of brackets. */
 function parts(text: string, separator: string): string[] {
   const found = [''];
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const end = after(text, at);
     if (text[at] === separator) found.push('');
     else found.push(`${found.pop()}${text.slice(at, end)}`);
