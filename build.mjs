@@ -1,4 +1,5 @@
-// Bundles the CLI and the primary into dist/bin/collab.js, the worker processes into dist/bin/worker-code.cjs, the demo page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
+// Bundles the CLI and the primary into dist/bin/collab.js, the worker processes into dist/bin/worker-code.cjs, the demo
+// page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
 import { build, transform } from 'esbuild';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -18,8 +19,9 @@ const node = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start. Imported as
-  // `* as Type`, with `typebox/schema` in place of `typebox/compile`, a seventh of it is left out of the bundle.
+  // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
+  // Imported as `* as Type`, with `typebox/schema` in place of `typebox/compile`, a seventh of it is left out of the
+  // bundle.
   external: ['@opentelemetry/*', 'commander', 'file-type', 'lmdb', 'sharp', 'uWebSockets.js', 'ws', 'yjs'],
   sourcemap: true,
   metafile: true,
@@ -43,7 +45,8 @@ const server = build({
   define: commit === null ? {} : { COLLAB_COMMIT: JSON.stringify(commit) },
 });
 
-// What plugins import as `collab/plugin`, and the plugins that ship. Those find packages beside the program, but typebox is bundled: it is hundreds of modules.
+// What plugins import as `collab/plugin`, and the plugins that ship. Those find packages beside the program, but
+// typebox is bundled: it is hundreds of modules.
 const shipped = (await readdir('plugins')).filter((name) => existsSync(`plugins/${name}/index.ts`));
 const plugins = build({
   ...node,
@@ -59,11 +62,14 @@ const plugins = build({
 /** Leaves `import()` to a module of its own, because it does not work in code that runs from a code cache. */
 const importModuleApart = {
   name: 'import-module',
-  setup: ({ onResolve }) => onResolve({ filter: /\/import-module\.ts$/ }, ({ kind }) => (kind === 'entry-point' ? null : { path: './import-module.cjs', external: true })),
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/import-module\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? null : { path: './import-module.cjs', external: true },
+    ),
 };
 
-// One CommonJS file, which Node loads with a third less of processor time than some hundred ES modules, and a small one that runs
-// it with its code cache.
+// One CommonJS file, which Node loads with a third less of processor time than some hundred ES modules, and a small one
+// that runs it with its code cache.
 const commonJs = {
   ...node,
   outdir,
@@ -133,7 +139,10 @@ const shortTemplates = {
   setup({ onLoad }) {
     onLoad({ filter: /src\/widget\/.*\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
-      return { contents: text.includes("from 'lit'") ? text.replaceAll(/(?<=[>}"])\n\s+(?=[<$@.])/g, ' ') : text, loader: 'ts' };
+      return {
+        contents: text.includes("from 'lit'") ? text.replaceAll(/(?<=[>}"])\n\s+(?=[<$@.])/g, ' ') : text,
+        loader: 'ts',
+      };
     });
   },
 };
@@ -179,9 +188,13 @@ const docs = build({
 });
 
 // esbuild has said what is wrong by then.
-const results = await Promise.all([server, workerCode, worker, demo, widget, docs, plugins]).catch(() => process.exit(1));
+const results = await Promise.all([server, workerCode, worker, demo, widget, docs, plugins]).catch(() =>
+  process.exit(1),
+);
 if (/[^\w.$'"`]import\(/.test(await readFile(join(outdir, 'bin/worker-code.cjs'), 'utf8'))) {
-  console.error('workers run import(), which does not work in a code cache: use importModule (src/lib/process/import-module.ts)');
+  console.error(
+    'workers run import(), which does not work in a code cache: use importModule (src/lib/process/import-module.ts)',
+  );
   process.exit(1);
 }
 const sdk = await buildSdk(outdir);
@@ -190,9 +203,12 @@ await chmod(join(outdir, 'bin/collab.js'), 0o755);
 // Those that src/plugins/loading/locate.ts loads by default.
 const manifests = await Promise.all(['webhook'].map(writeManifest));
 emitTypes();
-await removeAllBut(new Set([...manifests, ...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
+await removeAllBut(
+  new Set([...manifests, ...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]),
+);
 const { outputs: widgetOutputs } = (await widget).metafile;
-// Browsers load the first part before there are pins, the finding of elements and the views that open right after, the rest by need.
+// Browsers load the first part before there are pins, the finding of elements and the views that open right after, the
+// rest by need.
 const firstPart = 'src/widget/collab-comments.ts';
 const widgetBounds = {
   [firstPart]: 40_000,
@@ -211,13 +227,14 @@ for (const part of Object.values(widgetOutputs).flatMap(({ entryPoint }) => entr
 }
 
 /**
- * Prints the size of a part of the widget with what it imports, as it is sent, and ends the build if it exceeds the bound, in bytes,
- * or has none. What the first part has is not counted again.
+ * Prints the size of a part of the widget with what it imports, as it is sent, and ends the build if it exceeds the
+ * bound, in bytes, or has none. What the first part has is not counted again.
  */
 async function checkSize(outputs, part, bound) {
   const filesOf = (entryPoint) => {
     const files = new Set(Object.keys(outputs).filter((file) => outputs[file].entryPoint === entryPoint));
-    for (const file of files) for (const { path, kind } of outputs[file].imports) if (kind === 'import-statement') files.add(path);
+    for (const file of files)
+      for (const { path, kind } of outputs[file].imports) if (kind === 'import-statement') files.add(path);
     return files;
   };
   const loaded = part === firstPart ? new Set() : filesOf(firstPart);
@@ -225,13 +242,18 @@ async function checkSize(outputs, part, bound) {
   const sizes = await Promise.all(files.map(async (file) => gzipSync(await readFile(file), { level: 9 }).length));
   const size = sizes.reduce((sum, each) => sum + each, 0);
   // `npm start` builds silently.
-  if (process.env.npm_config_loglevel !== 'silent') console.log(`${part}: ${(size / 1000).toFixed(1)} kB gzip, at most ${bound / 1000} kB`);
+  if (process.env.npm_config_loglevel !== 'silent')
+    console.log(`${part}: ${(size / 1000).toFixed(1)} kB gzip, at most ${bound / 1000} kB`);
   if (size <= bound) return;
-  console.error(bound === undefined ? `say in build.mjs how large ${part} may be` : `${part} is larger than ${bound / 1000} kB`);
+  console.error(
+    bound === undefined ? `say in build.mjs how large ${part} may be` : `${part} is larger than ${bound / 1000} kB`,
+  );
   process.exit(1);
 }
 
-/** Writes what a shipped plugin registers without a configuration (`src/plugins/loading/manifest.ts`). Returns the path. */
+/**
+ * Writes what a shipped plugin registers without a configuration (`src/plugins/loading/manifest.ts`). Returns the path.
+ */
 async function writeManifest(name) {
   const thread = new Worker(`./${outdir}/threads/plugin.js`, { workerData: { entry: { use: name }, publicUrl: '' } });
   const message = await new Promise((resolve, reject) => thread.on('message', resolve).on('error', reject));
@@ -245,8 +267,19 @@ async function writeManifest(name) {
 
 /** The declarations of what plugins import. They are not outputs of esbuild, so they are written anew by each build. */
 function emitTypes() {
-  const options = ['--declaration', '--emitDeclarationOnly', '--noEmit', 'false', '--rootDir', 'src', '--outDir', typesDir];
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'tsconfig.plugin.json', ...options], { stdio: 'inherit' });
+  const options = [
+    '--declaration',
+    '--emitDeclarationOnly',
+    '--noEmit',
+    'false',
+    '--rootDir',
+    'src',
+    '--outDir',
+    typesDir,
+  ];
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'tsconfig.plugin.json', ...options], {
+    stdio: 'inherit',
+  });
 }
 
 /** Chunks carry a hash in their name: those of earlier builds would pile up. */

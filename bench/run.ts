@@ -61,7 +61,10 @@ async function main(): Promise<void> {
       const share = neighbours.share();
       results.push({ ...result, neighboursPercent: share });
       console.log(caseTables(result));
-      if (share > disturbing) console.log(`**Disturbed**: other processes used ${share.toFixed(0)} % of the machine. Measure again on a quiet one.\n`);
+      if (share > disturbing)
+        console.log(
+          `**Disturbed**: other processes used ${share.toFixed(0)} % of the machine. Measure again on a quiet one.\n`,
+        );
     } catch (error) {
       process.exitCode = 1;
       console.error(`${name} could not be measured: ${error instanceof Error ? error.message : String(error)}`);

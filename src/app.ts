@@ -19,8 +19,8 @@ import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
 import type { LockHolder } from './ports/lock-holders.ts';
 
-// The composition root. Each function imports only what it needs: the primary must stay small, and a command must not load
-// what only workers need.
+// The composition root. Each function imports only what it needs: the primary must stay small, and a command must not
+// load what only workers need.
 
 /** The store, shared memory and files of a data folder. Any number of processes may have them open at once. */
 export interface OpenContext {
@@ -47,14 +47,15 @@ export async function openBlobs(config: Config): Promise<Blobs> {
 
 /** Opens the data folder of a configuration, and creates it if it does not exist. Works while a server is running. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] = await Promise.all([
-    import('./adapters/lmdb/store.ts'),
-    import('./adapters/lmdb/shared.ts'),
-    import('./adapters/fallback/shared.ts'),
-    import('./adapters/media/media.ts'),
-    import('./adapters/yjs/yjs-thread.ts'),
-    import('./domain/rooms/crdt.ts'),
-  ]);
+  const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] =
+    await Promise.all([
+      import('./adapters/lmdb/store.ts'),
+      import('./adapters/lmdb/shared.ts'),
+      import('./adapters/fallback/shared.ts'),
+      import('./adapters/media/media.ts'),
+      import('./adapters/yjs/yjs-thread.ts'),
+      import('./domain/rooms/crdt.ts'),
+    ]);
   await ensureFolder(config.dataDir);
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
   const shared = new FallbackShared(openLmdbShared({ path: sharedPath(config) }));
@@ -71,22 +72,29 @@ export async function openContext(config: Config): Promise<OpenContext> {
 }
 
 /**
- * Starts the server as this process and its children. Wait for `ready`, then for `ended`, which resolves with the exit code.
+ * Starts the server as this process and its children. Wait for `ready`, then for `ended`, which resolves with the exit
+ * code.
  *
  * @param output where all processes log
  * @throws {StartError} if another server uses the data folder, or the port cannot be used
  */
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
-  const [{ runPrimary }, { forkWorker }, { WorkerGuard }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts'), import('./cluster/worker-guard.ts')]);
+  const [{ runPrimary }, { forkWorker }, { WorkerGuard }] = await Promise.all([
+    import('./cluster/primary.ts'),
+    import('./cluster/fork.ts'),
+    import('./cluster/worker-guard.ts'),
+  ]);
   const guard = new WorkerGuard();
   const entry = workerEntry();
-  const openLog = async (): Promise<Logger> => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
+  const openLog = async (): Promise<Logger> =>
+    (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
     spawn: (role) => guard.watch(forkWorker(entry, role, output, codeCachePath(config, role))),
     prepare: async () => {
-      // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
+      // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last
+      // run.
       rmSync(sharedPath(config), { recursive: true, force: true });
       await compactWhenDue(config, openLog);
     },
@@ -101,26 +109,38 @@ export async function readFilesOfStore(config: Config): Promise<string | null> {
   return readStoreFiles(storePath(config));
 }
 
-/** The processes that hold a lock of the store or of the shared memory of a data folder at the moment. Opens neither. */
+/**
+ * The processes that hold a lock of the store or of the shared memory of a data folder at the moment. Opens neither.
+ */
 export function findLockHoldersOf(config: Config): LockHolder[] {
   return [storePath(config), sharedPath(config)].flatMap(findLockHolders);
 }
 
 /** Compacts the store of a data folder that no server uses. See `compactStore`. */
-export async function compact(config: Config, onlyWhenDue: CompactionOptions['onlyWhenDue']): Promise<CompactionResult> {
+export async function compact(
+  config: Config,
+  onlyWhenDue: CompactionOptions['onlyWhenDue'],
+): Promise<CompactionResult> {
   const { compactStore } = await import('./adapters/lmdb/compaction.ts');
   return compactStore(storePath(config), { onlyWhenDue, minFreeBytes: minFreeBytes(config) });
 }
 
-/** Compacts the store before the workers start, if that is due. A failure is logged and does not keep the server from starting. */
+/**
+ * Compacts the store before the workers start, if that is due. A failure is logged and does not keep the server from
+ * starting.
+ */
 async function compactWhenDue(config: Config, openLog: () => Promise<Logger>): Promise<void> {
   const { isCompactable } = await import('./adapters/lmdb/env/store-files.ts');
   if (!isCompactable(storePath(config))) return;
   try {
     const result = await compact(config, true);
-    if (result.outcome !== 'not due') (await openLog()).info(result, 'compaction of the store, most of whose file is free space');
+    if (result.outcome !== 'not due')
+      (await openLog()).info(result, 'compaction of the store, most of whose file is free space');
   } catch (error) {
-    (await openLog()).warn({ err: error }, 'the store could not be compacted; the server starts with the file as it is');
+    (await openLog()).warn(
+      { err: error },
+      'the store could not be compacted; the server starts with the file as it is',
+    );
   }
 }
 
@@ -153,13 +173,33 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
   const { countMissingPlugins } = await import('./workers/missing-plugins.ts');
   const { watchBackgroundWorker } = await import('./workers/background-state.ts');
-  const states = { missingPlugins: countMissingPlugins(plugins.missing, channel), backgroundFailing: watchBackgroundWorker(channel) };
-  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins, ...states });
+  const states = {
+    missingPlugins: countMissingPlugins(plugins.missing, channel),
+    backgroundFailing: watchBackgroundWorker(channel),
+  };
+  const worker = await runWebWorker({
+    config,
+    ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters },
+    bus: ipcBus(channel),
+    log,
+    workerId,
+    port,
+    metrics,
+    traces,
+    plugins,
+    ...states,
+  });
   return {
     ready: worker.ready,
     log,
     pluginOfError: plugins.pluginInStack,
-    drain: (reason) => [...worker.drain(reason), { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() }, report, sendTraces, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
+    drain: (reason) => [
+      ...worker.drain(reason),
+      { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() },
+      report,
+      sendTraces,
+      { name: 'flush and close the store', withinMs: CLOSE_MS, run: close },
+    ],
   };
 };
 
@@ -173,11 +213,28 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMetrics(config, channel, workerId);
-  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
+  metrics?.gauge('lmdb_used_bytes', () => [
+    [
+      {},
+      storeFiles(storePath(config)).reduce(
+        (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+        0,
+      ),
+    ],
+  ]);
   const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
   const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
   channel.send({ type: 'missingPlugins', data: { uses: plugins.missing } });
-  const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, startedAt, metrics, plugins });
+  const worker = runBackgroundWorker({
+    config,
+    ctx: { ...ctx, inboxFilter: plugins.inboxFilter },
+    bus: ipcBus(channel),
+    channel,
+    log,
+    startedAt,
+    metrics,
+    plugins,
+  });
   await worker.started;
   return {
     ready: { port: 0, core: '', coreReason: '', oldCore: false },
@@ -187,10 +244,18 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
 };
 
 /** Creates a worker's metrics if metrics.port is set, and the shutdown step that reports them a last time. */
-async function startMetrics(config: Config, channel: ProcessChannel, workerId: string): Promise<{ metrics: Metrics | undefined; report: ShutdownStep }> {
+async function startMetrics(
+  config: Config,
+  channel: ProcessChannel,
+  workerId: string,
+): Promise<{ metrics: Metrics | undefined; report: ShutdownStep }> {
   const name = 'report the last metrics';
   if (config.metrics.port === 0) return { metrics: undefined, report: { name, withinMs: 0, run: () => {} } };
-  const [{ Metrics }, { meterProcess }, { reportMetrics }] = await Promise.all([import('./observability/metrics.ts'), import('./observability/process-metrics.ts'), import('./cluster/metrics-reporter.ts')]);
+  const [{ Metrics }, { meterProcess }, { reportMetrics }] = await Promise.all([
+    import('./observability/metrics.ts'),
+    import('./observability/process-metrics.ts'),
+    import('./cluster/metrics-reporter.ts'),
+  ]);
   const metrics = new Metrics();
   meterProcess(metrics, workerId);
   return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };

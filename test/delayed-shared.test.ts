@@ -1,6 +1,7 @@
 import { delayShared } from './helpers/new-shared.ts';
 
-// Runs the suites in which limits, counts and presence matter over a shared memory that answers late, as one over a network.
+// Runs the suites in which limits, counts and presence matter over a shared memory that answers late, as one over a
+// network.
 delayShared();
 
 await import('./domain/users.test.ts');

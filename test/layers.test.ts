@@ -6,19 +6,28 @@ t.test('imports point down only, and each foreign package has one home', (t) => 
   const files = projectFiles().filter((path) => /^(?:src|bin|plugins|tools)\/.*\.ts$/.test(path));
   const edges = files.flatMap((file) => importsOf(file, readSource(file)).map((found) => ({ file, found })));
   t.ok(edges.length > files.length, 'imports were found at all');
-  t.strictSame(edges.map(({ file, found }) => breach(file, found)).filter((line) => line !== null), []);
+  t.strictSame(
+    edges.map(({ file, found }) => breach(file, found)).filter((line) => line !== null),
+    [],
+  );
   t.end();
 });
 
 t.test('no files import each other in a circle, types included', (t) => {
   const files = projectFiles().filter((path) => /^(?:src|bin|plugins|tools)\/.*\.ts$/.test(path));
-  t.strictSame(circles(new Map(files.map((file) => [file, importsOf(file, readSource(file)).map(({ target }) => target)]))), []);
+  t.strictSame(
+    circles(new Map(files.map((file) => [file, importsOf(file, readSource(file)).map(({ target }) => target)]))),
+    [],
+  );
   t.end();
 });
 
 t.test('a circle is noticed', (t) => {
   const imports = { a: ['b'], b: ['c', 'd'], c: ['a'], d: ['e'], e: [], f: ['f2'], f2: ['f'] };
-  t.strictSame(circles(new Map(Object.entries(imports))), [['a', 'b', 'c'], ['f', 'f2']]);
+  t.strictSame(circles(new Map(Object.entries(imports))), [
+    ['a', 'b', 'c'],
+    ['f', 'f2'],
+  ]);
   t.end();
 });
 
@@ -60,8 +69,13 @@ t.test('a breach is noticed', (t) => {
     ['bin/worker.ts', 'src/app.ts', true],
     ['bin/collab.ts', 'src/domain/rooms/rooms.ts', false],
   ];
-  for (const [file, target, allowed] of cases) t.equal(breach(file, { target, typeOnly: true }) === null, allowed, `${file} -> ${target}`);
-  t.type(breach('src/widget/element.ts', { target: 'src/model/thread.ts', typeOnly: false }), 'string', 'browsers get types alone');
+  for (const [file, target, allowed] of cases)
+    t.equal(breach(file, { target, typeOnly: true }) === null, allowed, `${file} -> ${target}`);
+  t.type(
+    breach('src/widget/element.ts', { target: 'src/model/thread.ts', typeOnly: false }),
+    'string',
+    'browsers get types alone',
+  );
   t.end();
 });
 

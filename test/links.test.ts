@@ -8,7 +8,11 @@ const documents = files.filter((path) => path.endsWith('.md') && !path.startsWit
 
 t.test('every relative link of a document leads to a file, and to a heading of it', (t) => {
   t.ok(documents.length > 20);
-  const broken = documents.flatMap((path) => linksOf(readSource(path)).filter((link) => !leads(path, link)).map((link) => `${path}: ${link}`));
+  const broken = documents.flatMap((path) =>
+    linksOf(readSource(path))
+      .filter((link) => !leads(path, link))
+      .map((link) => `${path}: ${link}`),
+  );
   t.strictSame(broken, []);
   t.end();
 });
@@ -16,12 +20,18 @@ t.test('every relative link of a document leads to a file, and to a heading of i
 t.test('the README lists every document', (t) => {
   const linked = linksOf(readSource('README.md')).map((link) => link.replace(/#.*$/, '').replace(/\/README\.md$/, ''));
   const top = documents.filter((path) => /^docs\/[^/]+\.md$/.test(path));
-  t.strictSame(top.filter((path) => !linked.includes(path)), []);
+  t.strictSame(
+    top.filter((path) => !linked.includes(path)),
+    [],
+  );
   t.end();
 });
 
 t.test('a broken link is noticed', (t) => {
-  t.strictSame(linksOf('[a](b.md) ![c](d.webp) `[e](f)` [g](https://example.com)\n```\n[h](i)\n```\n'), ['b.md', 'd.webp']);
+  t.strictSame(linksOf('[a](b.md) ![c](d.webp) `[e](f)` [g](https://example.com)\n```\n[h](i)\n```\n'), [
+    'b.md',
+    'd.webp',
+  ]);
   t.ok(leads('README.md', 'docs/api.md'));
   t.ok(leads('docs/widget.md', '../examples/README.md'));
   t.ok(leads('docs/widget.md', 'realtime.md#user-tokens'));
@@ -39,7 +49,9 @@ function parents(path: string): string[] {
 /** The targets of the links and pictures of a Markdown text that are no addresses, but not those in code. */
 function linksOf(text: string): string[] {
   const prose = text.replaceAll(/^ *```[^]*?^ *```/gm, '').replaceAll(/`[^`\n]*`/g, '`');
-  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target).filter((target) => !/^[a-z]+:/.test(target));
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
 }
 
 /** Whether a link in a document leads to something. */
@@ -54,7 +66,11 @@ function leads(from: string, link: string): boolean {
 function headingsOf(text: string): string[] {
   const seen = new Map<string, number>();
   return [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) => {
-    const name = title.toLowerCase().replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, '').replaceAll(' ', '-');
+    const name = title
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-');
     const count = seen.get(name) ?? 0;
     seen.set(name, count + 1);
     return count === 0 ? name : `${name}-${count}`;

@@ -36,7 +36,25 @@ t.test('what is below the level is not written', (t) => {
 
 t.test('values under the names of secrets are blotted out at any depth, of any type', (t) => {
   const { log, lines } = capture();
-  const names = ['authorization', 'Authorization', 'Proxy-Authorization', 'x-service-key', 'X-Service-Token', 'x_service_token', 'cookie', 'set-cookie', 'token', 'accessToken', 'password', 'secret', 'jwtSecret', 'jwt_secret', 'secretKey', 'privateKey', 'passphrase'];
+  const names = [
+    'authorization',
+    'Authorization',
+    'Proxy-Authorization',
+    'x-service-key',
+    'X-Service-Token',
+    'x_service_token',
+    'cookie',
+    'set-cookie',
+    'token',
+    'accessToken',
+    'password',
+    'secret',
+    'jwtSecret',
+    'jwt_secret',
+    'secretKey',
+    'privateKey',
+    'passphrase',
+  ];
   for (const name of names) {
     log.info({ [name]: 'hidden-1', deep: { er: [{ [name]: { x: ['hidden-2'] } }, { [name]: 404_404 }] } }, 'x');
     const line = lines.at(-1) ?? '';
@@ -48,7 +66,14 @@ t.test('values under the names of secrets are blotted out at any depth, of any t
 
 t.test('what only sounds like a secret stays', (t) => {
   const { log, last } = capture();
-  const facts = { tokenExpiresAt: '2026-01-01', keyId: 'key_1', kid: 'k1', secretsFound: 0, note: 'the token is missing', publishableKey: 'pk_default_abc' };
+  const facts = {
+    tokenExpiresAt: '2026-01-01',
+    keyId: 'key_1',
+    kid: 'k1',
+    secretsFound: 0,
+    note: 'the token is missing',
+    publishableKey: 'pk_default_abc',
+  };
   log.info(facts, 'a token was refused');
   t.match(last(), { ...facts, msg: 'a token was refused' });
   t.end();
@@ -94,45 +119,91 @@ t.test('a long hostile text does not hold the process', (t) => {
   t.end();
 });
 
-t.test('a line for people has time, level, process, message and fields, the stack of an error, and no control characters', (t) => {
-  const line = JSON.stringify({ level: 'warn', time: '2026-01-02T03:04:05.678Z', pid: 7, worker: 'web-1', port: 8787, name: 'a b="c"', msg: 'slow\u001b[2J', err: { type: 'Error', message: 'no', stack: 'Error: no\n    at x' } });
-  t.equal(readableLine(line, false), '03:04:05.678 WARN  web-1      slow·[2J port=8787 name="a b=\\"c\\""\n  Error: no\n      at x\n');
-  t.equal(readableLine(line, true).startsWith('03:04:05.678 \u001b[33mWARN \u001b[0m web-1'), true);
-  t.equal(readableLine('no JSON\n', true), 'no JSON\n');
-  t.end();
-});
+t.test(
+  'a line for people has time, level, process, message and fields, the stack of an error, and no control characters',
+  (t) => {
+    const line = JSON.stringify({
+      level: 'warn',
+      time: '2026-01-02T03:04:05.678Z',
+      pid: 7,
+      worker: 'web-1',
+      port: 8787,
+      name: 'a b="c"',
+      msg: 'slow\u001b[2J',
+      err: { type: 'Error', message: 'no', stack: 'Error: no\n    at x' },
+    });
+    t.equal(
+      readableLine(line, false),
+      '03:04:05.678 WARN  web-1      slow·[2J port=8787 name="a b=\\"c\\""\n  Error: no\n      at x\n',
+    );
+    t.equal(readableLine(line, true).startsWith('03:04:05.678 \u001b[33mWARN \u001b[0m web-1'), true);
+    t.equal(readableLine('no JSON\n', true), 'no JSON\n');
+    t.end();
+  },
+);
 
 const pty = spawnSync('script', ['-qec', 'exit', '/dev/null']).status === 0;
-t.test('on a terminal the server logs for people, without colour if NO_COLOR is set', { skip: pty ? false : 'no script(1) here' }, (t) => {
-  const program = join(tempFolder(t), 'program.ts');
-  writeFileSync(program, `import { createLogger } from '${new URL('../src/observability/log.ts', import.meta.url).href}';\ncreateLogger({ level: 'info', name: 'primary' }).warn({ token: 'x' }, 'hello');\n`);
-  const onTerminal = (env: NodeJS.ProcessEnv): string =>
-    spawnSync('script', ['-qec', `${process.execPath} --import=${import.meta.resolve('tsx')} ${program}`, '/dev/null'], { env: { ...process.env, TERM: 'xterm', ...env }, encoding: 'utf8' }).stdout;
-  t.match(onTerminal({ NO_COLOR: '1' }), /^\d\d:\d\d:\d\d\.\d{3} WARN {2}primary {4}hello token=\[redacted\]\r\n$/);
-  t.match(onTerminal({ NO_COLOR: '' }), '\u001b[33mWARN \u001b[0m');
-  t.end();
-});
+t.test(
+  'on a terminal the server logs for people, without colour if NO_COLOR is set',
+  { skip: pty ? false : 'no script(1) here' },
+  (t) => {
+    const program = join(tempFolder(t), 'program.ts');
+    writeFileSync(
+      program,
+      `import { createLogger } from '${new URL('../src/observability/log.ts', import.meta.url).href}';\ncreateLogger({ level: 'info', name: 'primary' }).warn({ token: 'x' }, 'hello');\n`,
+    );
+    const onTerminal = (env: NodeJS.ProcessEnv): string =>
+      spawnSync(
+        'script',
+        ['-qec', `${process.execPath} --import=${import.meta.resolve('tsx')} ${program}`, '/dev/null'],
+        { env: { ...process.env, TERM: 'xterm', ...env }, encoding: 'utf8' },
+      ).stdout;
+    t.match(onTerminal({ NO_COLOR: '1' }), /^\d\d:\d\d:\d\d\.\d{3} WARN {2}primary {4}hello token=\[redacted\]\r\n$/);
+    t.match(onTerminal({ NO_COLOR: '' }), '\u001b[33mWARN \u001b[0m');
+    t.end();
+  },
+);
 
-t.test('lines that cannot be written are kept up to a bound, and written later with the number of those that were dropped', async (t) => {
-  const written: string[] = [];
-  const write = fs.writeSync;
-  t.teardown(() => (fs.writeSync = write));
-  let isFull = true;
-  fs.writeSync = ((fd: number, text: string, ...rest: unknown[]) => {
-    if (fd !== 2) return Reflect.apply(write, fs, [fd, text, ...rest]) as number;
-    if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-    written.push(text);
-    return Buffer.byteLength(text);
-  }) as typeof fs.writeSync;
-  const log = createLogger({ level: 'info', name: 'web-1', output: 2 });
-  const filling = 'x'.repeat(1_000);
-  for (let n = 0; n < 1_100; n++) log.info({ n, filling }, 'while the disk is full');
-  isFull = false;
-  log.info({ n: 1_100, filling }, 'now there is space, but not for this line');
-  const lines = (): Record<string, unknown>[] => written.join('').split('\n').slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>);
-  await new Promise((resolve) => setImmediate(resolve));
-  const { length } = lines().filter(({ n }) => n !== undefined);
-  t.ok(length > 800 && length < 1_100, `${length} lines of a megabyte`);
-  t.strictSame(lines().slice(0, length).map(({ n }) => n), Array.from({ length }, (_, n) => n), 'the first ones, in their order');
-  t.match(lines().slice(length), [{ level: 'warn', dropped: 1_101 - length, msg: 'lines of the log were dropped, because they could not be written' }]);
-});
+t.test(
+  'lines that cannot be written are kept up to a bound, and written later with the number of those that were dropped',
+  async (t) => {
+    const written: string[] = [];
+    const write = fs.writeSync;
+    t.teardown(() => (fs.writeSync = write));
+    let isFull = true;
+    fs.writeSync = ((fd: number, text: string, ...rest: unknown[]) => {
+      if (fd !== 2) return Reflect.apply(write, fs, [fd, text, ...rest]) as number;
+      if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      written.push(text);
+      return Buffer.byteLength(text);
+    }) as typeof fs.writeSync;
+    const log = createLogger({ level: 'info', name: 'web-1', output: 2 });
+    const filling = 'x'.repeat(1_000);
+    for (let n = 0; n < 1_100; n++) log.info({ n, filling }, 'while the disk is full');
+    isFull = false;
+    log.info({ n: 1_100, filling }, 'now there is space, but not for this line');
+    const lines = (): Record<string, unknown>[] =>
+      written
+        .join('')
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    await new Promise((resolve) => setImmediate(resolve));
+    const { length } = lines().filter(({ n }) => n !== undefined);
+    t.ok(length > 800 && length < 1_100, `${length} lines of a megabyte`);
+    t.strictSame(
+      lines()
+        .slice(0, length)
+        .map(({ n }) => n),
+      Array.from({ length }, (_, n) => n),
+      'the first ones, in their order',
+    );
+    t.match(lines().slice(length), [
+      {
+        level: 'warn',
+        dropped: 1_101 - length,
+        msg: 'lines of the log were dropped, because they could not be written',
+      },
+    ]);
+  },
+);

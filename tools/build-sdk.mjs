@@ -1,5 +1,5 @@
-// The SDK, called by build.mjs: modules for packages in dist/client with their types in dist/types, and the build for browsers
-// in dist/sdk, which the server hands out.
+// The SDK, called by build.mjs: modules for packages in dist/client with their types in dist/types, and the build for
+// browsers in dist/sdk, which the server hands out.
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,11 +11,26 @@ import { gzipSync } from 'node:zlib';
 /** The builds for browsers: what each contains, and its most bytes after gzip. */
 const browserBuilds = [
   // Without what needs a secret key, which no page may have.
-  { name: 'collab', contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", maxGzipBytes: 12_500 },
-  { name: 'shared-socket', contents: "export { SharedSocket } from './src/client/shared-socket.ts';", maxGzipBytes: 4_500 },
+  {
+    name: 'collab',
+    contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';",
+    maxGzipBytes: 12_500,
+  },
+  {
+    name: 'shared-socket',
+    contents: "export { SharedSocket } from './src/client/shared-socket.ts';",
+    maxGzipBytes: 4_500,
+  },
 ];
 
-const common = { bundle: true, format: 'esm', platform: 'neutral', target: 'es2022', metafile: true, logLevel: 'warning' };
+const common = {
+  bundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  metafile: true,
+  logLevel: 'warning',
+};
 
 /**
  * Builds the SDK. Returns the paths of all files that it wrote, and a line about the size of each build for browsers.
@@ -32,9 +47,15 @@ export async function buildSdk(outdir) {
   ]);
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
   const manifest = join(folder, 'manifest.json');
-  await writeFile(manifest, `${JSON.stringify({ version, files: Object.fromEntries(built.map(({ name, file }) => [name, file])) }, null, 2)}\n`);
+  await writeFile(
+    manifest,
+    `${JSON.stringify({ version, files: Object.fromEntries(built.map(({ name, file }) => [name, file])) }, null, 2)}\n`,
+  );
   const types = (await readdir(join(outdir, 'types'), { recursive: true })).map((path) => join(outdir, 'types', path));
-  return { outputs: [...Object.keys(modules.metafile.outputs), ...built.flatMap(({ outputs }) => outputs), manifest, ...types], sizes: built.map(({ size }) => size) };
+  return {
+    outputs: [...Object.keys(modules.metafile.outputs), ...built.flatMap(({ outputs }) => outputs), manifest, ...types],
+    sizes: built.map(({ size }) => size),
+  };
 }
 
 /** Builds one file under its plain name and under one with a hash. */
@@ -43,7 +64,8 @@ async function buildForBrowsers(folder, { name, contents, maxGzipBytes }) {
   const { metafile } = await build({ ...common, stdin: { contents, resolveDir: '.' }, outfile: plain, minify: true });
   const bytes = await readFile(plain);
   const gzipBytes = gzipSync(bytes, { level: 9 }).length;
-  if (gzipBytes > maxGzipBytes) throw new Error(`${plain} has ${gzipBytes} bytes after gzip; at most ${maxGzipBytes} are allowed.`);
+  if (gzipBytes > maxGzipBytes)
+    throw new Error(`${plain} has ${gzipBytes} bytes after gzip; at most ${maxGzipBytes} are allowed.`);
 
   const file = `${name}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}.js`;
   await copyFile(plain, join(folder, file));
@@ -58,6 +80,14 @@ async function buildForBrowsers(folder, { name, contents, maxGzipBytes }) {
 
 async function emitTypes(outdir) {
   await rm(join(outdir, 'types'), { recursive: true, force: true });
-  const args = ['--project', 'src/client', '--noEmit', 'false', '--emitDeclarationOnly', '--outDir', join(outdir, 'types')];
+  const args = [
+    '--project',
+    'src/client',
+    '--noEmit',
+    'false',
+    '--emitDeclarationOnly',
+    '--outDir',
+    join(outdir, 'types'),
+  ];
   await promisify(execFile)(process.execPath, ['node_modules/typescript/bin/tsc', ...args]);
 }

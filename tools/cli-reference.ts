@@ -13,10 +13,16 @@ function leafCommands(command: Command): Command[] {
 function renderCommand(command: Command): string {
   const path = fullName(command);
   const parts = [`### ${path}`, command.description()];
-  const usage = [path, ...command.registeredArguments.map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`))];
+  const usage = [
+    path,
+    ...command.registeredArguments.map((argument) =>
+      argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+    ),
+  ];
   if (command.options.length > 0) usage.push('[options]');
   parts.push(`\`\`\`\n${usage.join(' ')}\n\`\`\``);
-  if (command.options.length > 0) parts.push(['| option | |', '|---|---|', ...command.options.map(optionRow)].join('\n'));
+  if (command.options.length > 0)
+    parts.push(['| option | |', '|---|---|', ...command.options.map(optionRow)].join('\n'));
   parts.push(`\`\`\`sh\n${examplesOf(command).join('\n')}\n\`\`\``);
   return parts.join('\n\n');
 }

@@ -7,7 +7,8 @@
 export function withSection(page: string, name: string, content: string): string {
   const begin = new RegExp(`^<!-- ${name}\\b.*-->$`, 'm').exec(page);
   const end = page.indexOf(`<!-- /${name} -->`);
-  if (begin === null || end < begin.index) throw new Error(`the page has no section between <!-- ${name} --> and <!-- /${name} -->`);
+  if (begin === null || end < begin.index)
+    throw new Error(`the page has no section between <!-- ${name} --> and <!-- /${name} -->`);
   const head = page.slice(0, begin.index + begin[0].length);
   return `${head}\n\n${content.trim()}\n\n${page.slice(end)}`;
 }

@@ -1,6 +1,9 @@
 import { IsArray, IsObject, IsOptional, IsUnion, type TSchema } from 'typebox';
 
-/** The table of the options of a plugin in Markdown, from the schema of its configuration. Options of objects have paths. */
+/**
+ * The table of the options of a plugin in Markdown, from the schema of its configuration. Options of objects have
+ * paths.
+ */
 export function renderPluginOptions(schema: TSchema): string {
   const rows = rowsOf(schema, '').map(({ path, needed, text }) => `| \`${path}\` | ${needed} | ${text} |`);
   return ['| option | default | |', '|---|---|---|', ...rows].join('\n');
@@ -29,7 +32,9 @@ function defaultOf(option: TSchema): string {
 
 function textOf(option: TSchema): string {
   const { description = '', minimum, maximum } = option as { description?: string; minimum?: number; maximum?: number };
-  const values = IsUnion(option) ? ` One of ${option.anyOf.map((value) => `\`${String((value as { const?: unknown }).const)}\``).join(', ')}.` : '';
+  const values = IsUnion(option)
+    ? ` One of ${option.anyOf.map((value) => `\`${String((value as { const?: unknown }).const)}\``).join(', ')}.`
+    : '';
   const bounds = minimum === undefined || maximum === undefined ? '' : ` ${minimum} to ${maximum}.`;
   return (description + values + bounds).replaceAll('|', String.raw`\|`);
 }

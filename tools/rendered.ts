@@ -25,8 +25,21 @@ export async function renderedFiles(): Promise<Map<string, string>> {
     ['docs/configuration.md', withSection(readSource('docs/configuration.md'), 'options', renderReference())],
     ['docs/cli.md', withSection(readSource('docs/cli.md'), 'commands', renderCliReference(await createProgram([])))],
     ['docs/widget.md', withSection(readSource('docs/widget.md'), 'interface', renderWidgetReference())],
-    ['docs/sdk.md', withSection(readSource('docs/sdk.md'), 'methods', renderSdkReference(readSource('src/client/rest/client.ts'), openapi['paths'] as Routes))],
-    ['docs/channels.md', Object.entries(channels).reduce((page, [name, schema]) => withSection(page, name, renderPluginOptions(schema)), readSource('docs/channels.md'))],
+    [
+      'docs/sdk.md',
+      withSection(
+        readSource('docs/sdk.md'),
+        'methods',
+        renderSdkReference(readSource('src/client/rest/client.ts'), openapi['paths'] as Routes),
+      ),
+    ],
+    [
+      'docs/channels.md',
+      Object.entries(channels).reduce(
+        (page, [name, schema]) => withSection(page, name, renderPluginOptions(schema)),
+        readSource('docs/channels.md'),
+      ),
+    ],
   ]);
 }
 

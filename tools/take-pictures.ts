@@ -1,6 +1,6 @@
-// Takes the pictures of README.md from the demo page, in docs/pictures/. Run it after changing what the widget looks like:
-// npm run build && node --import=tsx tools/take-pictures.ts. It needs Chromium (CHROMIUM, /usr/bin/chromium if absent), and a
-// font with emoji (Debian's fonts-noto-color-emoji).
+// Takes the pictures of README.md from the demo page, in docs/pictures/. Run it after changing what the widget looks
+// like: npm run build && node --import=tsx tools/take-pictures.ts. It needs Chromium (CHROMIUM, /usr/bin/chromium if
+// absent), and a font with emoji (Debian's fonts-noto-color-emoji).
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,11 +25,15 @@ interface Demo {
 async function startDemo(): Promise<Demo> {
   const dir = mkdtempSync(join(tmpdir(), 'collab-pictures-'));
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ demo: true, storage: { minFreeMb: 0 } }));
-  const init = spawn(process.execPath, [command, 'init', '--dir', dir, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const init = spawn(process.execPath, [command, 'init', '--dir', dir, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let printed = '';
   for await (const chunk of init.stdout) printed += String(chunk);
   const { secretKey } = JSON.parse(printed) as { secretKey: string };
-  const server = spawn(process.execPath, [command, 'start', '--dir', dir, '--port', '0', '--workers', '1'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn(process.execPath, [command, 'start', '--dir', dir, '--port', '0', '--workers', '1'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = new Promise((resolve) => server.once('exit', resolve));
   const stop = async (): Promise<void> => {
     server.kill('SIGTERM');
@@ -37,7 +41,9 @@ async function startDemo(): Promise<Demo> {
     rmSync(dir, { recursive: true, force: true });
   };
   for await (const line of createInterface(server.stdout)) {
-    const { msg, url } = line.startsWith('{') ? (JSON.parse(line) as { msg: string; url: string }) : { msg: '', url: '' };
+    const { msg, url } = line.startsWith('{')
+      ? (JSON.parse(line) as { msg: string; url: string })
+      : { msg: '', url: '' };
     if (msg === 'ready') {
       server.stdout.resume();
       return { url, secretKey, stop };
@@ -54,7 +60,13 @@ async function call<T>({ url, secretKey }: Demo, method: string, path: string, b
   return (await answer.json()) as T;
 }
 
-const at = (selector: string, elementOffsetX: number, elementOffsetY: number): unknown => ({ x: 0.5, y: 0.5, selector, elementOffsetX, elementOffsetY });
+const at = (selector: string, elementOffsetX: number, elementOffsetY: number): unknown => ({
+  x: 0.5,
+  y: 0.5,
+  selector,
+  elementOffsetX,
+  elementOffsetY,
+});
 
 /** The threads that the page shows. Returns the id of the one to open. */
 async function writeThreads(demo: Demo): Promise<string> {
@@ -62,23 +74,45 @@ async function writeThreads(demo: Demo): Promise<string> {
   for (const [userId, name] of Object.entries(people)) await call(demo, 'PUT', `/users/${userId}`, { name });
   await call(demo, 'PUT', '/users/ci-bot', { name: 'Release bot', kind: 'bot' });
   const create = async (userId: string, body: string, position: unknown, mentions: string[] = []): Promise<string> =>
-    (await call<{ thread: { id: string } }>(demo, 'POST', '/rooms/demo/threads', { userId, body, position, mentions })).thread.id;
+    (await call<{ thread: { id: string } }>(demo, 'POST', '/rooms/demo/threads', { userId, body, position, mentions }))
+      .thread.id;
   const reply = (threadId: string, userId: string, body: string, mentions: string[] = []) =>
     call<{ comment: { id: string } }>(demo, 'POST', `/threads/${threadId}/comments`, { userId, body, mentions });
 
-  await create('tom', 'The newsletter goes out on the 4th, so this has to be done before.', at('#note-price', 0.72, 0.5));
+  await create(
+    'tom',
+    'The newsletter goes out on the 4th, so this has to be done before.',
+    at('#note-price', 0.72, 0.5),
+  );
   const markets = await create('mia', 'Does “all markets” include Norway?', at('#summary', 0.98, 0.9));
   await reply(markets, 'bob', 'Since Tuesday, yes.');
   await create('ci-bot', 'Release 4.2 is live in all regions.', at('#orders', 0.3, 0.2));
-  const opened = await create('ann', 'What happened in the second week? The curve flattens before it climbs again.', at('#revenue', 0.42, 0.52));
-  const answer = await reply(opened, 'mia', 'The campaign ended on the 9th. @Bob, do we have the numbers without it?', ['bob']);
+  const opened = await create(
+    'ann',
+    'What happened in the second week? The curve flattens before it climbs again.',
+    at('#revenue', 0.42, 0.52),
+  );
+  const answer = await reply(opened, 'mia', 'The campaign ended on the 9th. @Bob, do we have the numbers without it?', [
+    'bob',
+  ]);
   await reply(opened, 'bob', 'They are in the **October** sheet: `+6 %` without it.');
-  for (const [userId, emoji] of [['ann', '👍'], ['bob', '👍'], ['tom', '🎉']]) await call(demo, 'POST', `/comments/${answer.comment.id}/reactions`, { userId, emoji });
+  for (const [userId, emoji] of [
+    ['ann', '👍'],
+    ['bob', '👍'],
+    ['tom', '🎉'],
+  ])
+    await call(demo, 'POST', `/comments/${answer.comment.id}/reactions`, { userId, emoji });
   return opened;
 }
 
 /** Opens the product page of the demo as a user, with a thread opened if named. */
-async function open(browser: Browser, demo: Demo, user: string, options: BrowserContextOptions, threadId = ''): Promise<Page> {
+async function open(
+  browser: Browser,
+  demo: Demo,
+  user: string,
+  options: BrowserContextOptions,
+  threadId = '',
+): Promise<Page> {
   const page = await (await browser.newContext({ viewport: WINDOW, reducedMotion: 'reduce', ...options })).newPage();
   await page.goto(`${demo.url}/demo/page?user=${user}${threadId === '' ? '' : `#collab=${threadId}`}`);
   await page.locator('.pin').nth(3).waitFor();
@@ -88,7 +122,9 @@ async function open(browser: Browser, demo: Demo, user: string, options: Browser
 
 /** A picture of the page, which `open` keeps from moving. */
 async function picture(page: Page, name: string): Promise<void> {
-  await sharp(await page.screenshot()).webp({ quality: 84 }).toFile(join(folder, `${name}.webp`));
+  await sharp(await page.screenshot())
+    .webp({ quality: 84 })
+    .toFile(join(folder, `${name}.webp`));
 }
 
 /** Two users beside each other: one writes a thread, the other sees it at once and answers. */
@@ -102,7 +138,12 @@ async function animation(browser: Browser, demo: Demo): Promise<void> {
   const delay: number[] = [];
   const clip = { x: 0, y: 0, width: viewport.width, height: 600 };
   const shoot = async (ms: number): Promise<void> => {
-    frames.push(await sharp(await page.screenshot({ clip })).resize({ width: 960 }).png().toBuffer());
+    frames.push(
+      await sharp(await page.screenshot({ clip }))
+        .resize({ width: 960 })
+        .png()
+        .toBuffer(),
+    );
     delay.push(ms);
   };
 
@@ -137,14 +178,22 @@ async function animation(browser: Browser, demo: Demo): Promise<void> {
   await ann.locator('.popover').getByText('Monday mail').waitFor();
   await shoot(1_400);
   await ann.locator('.popover').getByRole('button', { name: 'Resolve' }).click();
-  await bob.locator('.popover').getByText(/Resolved by/).waitFor();
+  await bob
+    .locator('.popover')
+    .getByText(/Resolved by/)
+    .waitFor();
   await shoot(2_200);
-  await sharp(frames, { join: { animated: true } }).webp({ quality: 74, effort: 6, delay, loop: 0 }).toFile(join(folder, 'two-users.webp'));
+  await sharp(frames, { join: { animated: true } })
+    .webp({ quality: 74, effort: 6, delay, loop: 0 })
+    .toFile(join(folder, 'two-users.webp'));
 }
 
 mkdirSync(folder, { recursive: true });
 const demo = await startDemo();
-const browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu'],
+});
 try {
   const threadId = await writeThreads(demo);
   await picture(await open(browser, demo, 'ann', { colorScheme: 'light' }, threadId), 'thread-light');

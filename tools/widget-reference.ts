@@ -1,4 +1,12 @@
-import { attributes, customProperties, type Documented, events, methods, parts, properties } from '../src/widget/interface.ts';
+import {
+  attributes,
+  customProperties,
+  type Documented,
+  events,
+  methods,
+  parts,
+  properties,
+} from '../src/widget/interface.ts';
 
 /** Renders the interface of `<collab-comments>` as Markdown tables. */
 export function renderWidgetReference(): string {
@@ -16,5 +24,11 @@ export function renderWidgetReference(): string {
 function table(rows: readonly Documented[]): string {
   const typed = rows.some(({ type }) => type !== undefined);
   const head = typed ? ['| | | |', '|---|---|---|'] : ['| | |', '|---|---|'];
-  return [...head, ...rows.map(({ name, type = '', meaning }) => `| \`${name}\` | ${typed ? `${type.replaceAll('|', '\\|')} | ` : ''}${meaning} |`)].join('\n');
+  return [
+    ...head,
+    ...rows.map(
+      ({ name, type = '', meaning }) =>
+        `| \`${name}\` | ${typed ? `${type.replaceAll('|', '\\|')} | ` : ''}${meaning} |`,
+    ),
+  ].join('\n');
 }

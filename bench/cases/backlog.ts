@@ -9,8 +9,8 @@ import type { TargetName } from '../lib/target.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
 
 /**
- * The start, and the creation of comments, with a million unread notifications and 100 000 webhook deliveries that are due to
- * an endpoint that answers 503, and without them.
+ * The start, and the creation of comments, with a million unread notifications and 100 000 webhook deliveries that are
+ * due to an endpoint that answers 503, and without them.
  */
 export async function backlogCase(plan: Plan): Promise<CaseResult> {
   const starts = newRow('starts to the first 200 of /readyz per second', '1/s', 2);
@@ -46,7 +46,10 @@ export async function backlogCase(plan: Plan): Promise<CaseResult> {
     name: 'backlog',
     title: `${plan.backlog.notifications} unread notifications and ${plan.backlog.deliveries} waiting deliveries`,
     rows: [starts, perSecond],
-    goals: [pairedGoal(starts, 'collab, backlog', 'collab', 0.9), pairedGoal(perSecond, 'collab, backlog', 'collab', 0.9)],
+    goals: [
+      pairedGoal(starts, 'collab, backlog', 'collab', 0.9),
+      pairedGoal(perSecond, 'collab, backlog', 'collab', 0.9),
+    ],
   };
 }
 

@@ -17,7 +17,9 @@ const burstEvents = 256;
 const burstsPerRound = 5;
 const singlesPerRound = 15;
 
-/** Delivers events to 1 000 sockets: a burst of 256 posted at once, and a single one from its POST to the last socket. */
+/**
+ * Delivers events to 1 000 sockets: a burst of 256 posted at once, and a single one from its POST to the last socket.
+ */
 export async function burstCase(plan: Plan): Promise<CaseResult> {
   const builds = await startBuilds(plan);
   const targets: Target[] = [...builds];
@@ -72,7 +74,10 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
     name: 'burst',
     title: `${burstEvents} events at once to 1 000 sockets`,
     rows: [...cost.rows, perSecond, last],
-    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.7)] : [beforeGoal(cost.total), beforeGoal(perSecond), beforeGoal(last)],
+    goals:
+      plan.before === null
+        ? [ratioGoal(perSecond, 'bare uWS', 0.7)]
+        : [beforeGoal(cost.total), beforeGoal(perSecond), beforeGoal(last)],
   };
 }
 
@@ -85,7 +90,9 @@ async function threadsOf(target: Target): Promise<string[]> {
 
 async function sampleEvent(target: Target, threadId: string, sink: Sink): Promise<string> {
   await checked(target, sink.burst(target.server.port, [target.eventRequest(threadId, '')]));
-  const { items } = JSON.parse(await getText(target, '/api/v1/events?since=0&limit=1000')) as { items: { type: string }[] };
+  const { items } = JSON.parse(await getText(target, '/api/v1/events?since=0&limit=1000')) as {
+    items: { type: string }[];
+  };
   const event = items.findLast((item) => item.type === 'comment.created');
   if (event === undefined) throw new Error('the log of events shows no comment.created');
   return JSON.stringify(event);
@@ -97,7 +104,9 @@ async function checked(target: Target, burst: Promise<BurstResult>): Promise<Bur
   if (result.incomplete > 0 || result.refused > 0) {
     const { incomplete, fewest, most, refused, milliseconds } = result;
     const after = `after ${(milliseconds / 1000).toFixed(1)} s`;
-    throw new Error(`${target.name}: ${incomplete} sockets got ${fewest} to ${most} events instead of each once, ${refused} posts were refused, ${after}`);
+    throw new Error(
+      `${target.name}: ${incomplete} sockets got ${fewest} to ${most} events instead of each once, ${refused} posts were refused, ${after}`,
+    );
   }
   return result;
 }

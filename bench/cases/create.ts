@@ -11,7 +11,13 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 /** Creates comments: 64 connections, 500 threads, on disk before the 201. */
 export async function createCase(plan: Plan): Promise<CaseResult> {
   const targets: Target[] = await startBuilds(plan);
-  if (plan.before === null) targets.push(await startCollab(installCollab(plan.bin), 2), await startOnNodeCore(plan), await startBareUws(), await startFastify());
+  if (plan.before === null)
+    targets.push(
+      await startCollab(installCollab(plan.bin), 2),
+      await startOnNodeCore(plan),
+      await startBareUws(),
+      await startFastify(),
+    );
   const cost = new ProcessorTimeRows('comment');
   const perSecond = newRow('comments created', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
@@ -23,7 +29,8 @@ export async function createCase(plan: Plan): Promise<CaseResult> {
     for (const target of targets) files.set(target, threadsFile(await threadsOf(target)));
     await interleave(plan.rounds, targets, async (target) => {
       await cost.measure(target, async () => {
-        // While the other servers ran, V8 has discarded the compiled code of this one, because no request was under way.
+        // While the other servers ran, V8 has discarded the compiled code of this one, because no request was under
+        // way.
         const warmUp = await runWrk('create', target, files.get(target)!, plan.warmUpSeconds);
         const run = await runWrk('create', target, files.get(target)!, plan.seconds);
         record(perSecond, target.name, run.perSecond);
@@ -39,13 +46,17 @@ export async function createCase(plan: Plan): Promise<CaseResult> {
     name: 'create',
     title: 'create comment, durable',
     rows: [...cost.rows, perSecond, p50, p99, busy],
-    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.22), ratioGoal(perSecond, 'Fastify + SQLite', 7)] : [beforeGoal(cost.total), beforeGoal(perSecond)],
+    goals:
+      plan.before === null
+        ? [ratioGoal(perSecond, 'bare uWS', 0.22), ratioGoal(perSecond, 'Fastify + SQLite', 7)]
+        : [beforeGoal(cost.total), beforeGoal(perSecond)],
   };
 }
 
 /** 500 thread ids; the bare server accepts any. */
 async function threadsOf(target: Target): Promise<string[]> {
-  if (target.name === 'bare uWS') return Array.from({ length: 500 }, (_, i) => `th_0123456789abcdef${String(i).padStart(4, '0')}`);
+  if (target.name === 'bare uWS')
+    return Array.from({ length: 500 }, (_, i) => `th_0123456789abcdef${String(i).padStart(4, '0')}`);
   await seedUsers(target, 50);
   return seedThreads(target, 500, 1);
 }

@@ -56,7 +56,10 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
     name: 'list',
     title: 'list 50 comments',
     rows: [...cost.rows, perSecond, p50, p99, size, busy],
-    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.5), ratioGoal(perSecond, 'Fastify + SQLite', 5)] : [beforeGoal(cost.total), beforeGoal(perSecond)],
+    goals:
+      plan.before === null
+        ? [ratioGoal(perSecond, 'bare uWS', 0.5), ratioGoal(perSecond, 'Fastify + SQLite', 5)]
+        : [beforeGoal(cost.total), beforeGoal(perSecond)],
   };
 }
 
@@ -64,6 +67,7 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
 async function bytesOfList(target: Target, threadId: string): Promise<number> {
   const text = await getText(target, `/api/v1/threads/${threadId}/comments`);
   const { items } = JSON.parse(text) as { items: unknown[] };
-  if (items.length !== comments) throw new Error(`${target.name} lists ${items.length} comments instead of ${comments}`);
+  if (items.length !== comments)
+    throw new Error(`${target.name} lists ${items.length} comments instead of ${comments}`);
   return Buffer.byteLength(text);
 }

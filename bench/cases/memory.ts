@@ -20,7 +20,10 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
   const before = newRow('resident before', 'MB', 1);
   const after = newRow(`resident with ${plan.idleSockets} sockets`, 'MB', 1);
   const { before: earlier } = plan;
-  const peers: (() => Promise<Target>)[] = earlier === null ? [() => startBareUws(), startFastify] : [() => startCollab(installCollab(earlier), 'auto', 'collab before')];
+  const peers: (() => Promise<Target>)[] =
+    earlier === null
+      ? [() => startBareUws(), startFastify]
+      : [() => startCollab(installCollab(earlier), 'auto', 'collab before')];
   const starts = [() => startCollab(installCollab(plan.bin)), ...peers];
 
   for (let round = 0; round < plan.memoryRounds; round += 1) {
@@ -36,7 +39,10 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
     name: 'memory',
     title: `${plan.idleSockets} idle sockets`,
     rows: [perSocket, before, after],
-    goals: earlier === null ? [ceilingGoal(perSocket, 6000)] : [beforeGoal(perSocket), beforeGoal(before), beforeGoal(after)],
+    goals:
+      earlier === null
+        ? [ceilingGoal(perSocket, 6000)]
+        : [beforeGoal(perSocket), beforeGoal(before), beforeGoal(after)],
   };
 }
 
@@ -59,7 +65,10 @@ async function measure(target: Target, sockets: number): Promise<[empty: number,
   }
 }
 
-/** V8 shrinks the heap of an idle process some ten seconds after its last collection: memory that is stable before may still shrink. */
+/**
+ * V8 shrinks the heap of an idle process some ten seconds after its last collection: memory that is stable before may
+ * still shrink.
+ */
 const STABLE_MS = 12_000;
 const STABLE_BYTES = 1024 * 1024;
 const LIMIT_MS = 45_000;
@@ -68,11 +77,13 @@ const LIMIT_MS = 45_000;
 async function settledBytes(target: Target): Promise<number> {
   const end = performance.now() + LIMIT_MS;
   let reference = residentBytes(target.server.pids());
-  for (let since = performance.now(); performance.now() - since < STABLE_MS; ) {
+  for (let since = performance.now(); performance.now() - since < STABLE_MS;) {
     await setTimeout(100);
     const now = residentBytes(target.server.pids());
     if (performance.now() > end) {
-      console.error(`${target.name}: resident memory was still moving after ${LIMIT_MS / 1000} s, at ${(now / 1e6).toFixed(1)} MB`);
+      console.error(
+        `${target.name}: resident memory was still moving after ${LIMIT_MS / 1000} s, at ${(now / 1e6).toFixed(1)} MB`,
+      );
       return now;
     }
     if (Math.abs(now - reference) > STABLE_BYTES) {

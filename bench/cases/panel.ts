@@ -25,7 +25,10 @@ const scroll = `new Promise((resolve) => {
   requestAnimationFrame(frame);
 })`;
 
-/** A room of 500 threads with 5 000 comments: from the last byte of its data to the painted panel, and how smoothly that scrolls. */
+/**
+ * A room of 500 threads with 5 000 comments: from the last byte of its data to the painted panel, and how smoothly that
+ * scrolls.
+ */
 export async function panelCase(plan: Plan): Promise<CaseResult> {
   const title = `${threads} threads with ${threads * commentsPerThread} comments`;
   const cold = newRow('data to first paint of pins, page just opened', 'ms', 0);
@@ -60,17 +63,28 @@ export async function panelCase(plan: Plan): Promise<CaseResult> {
       await page.close();
     }
   });
-  return { name: 'panel', title, rows: [cold, paint, typical, slow], goals: [ceilingGoal(cold, 300), ceilingGoal(paint, 300), ceilingGoal(typical, 17), ceilingGoal(slow, 34)] };
+  return {
+    name: 'panel',
+    title,
+    rows: [cold, paint, typical, slow],
+    goals: [ceilingGoal(cold, 300), ceilingGoal(paint, 300), ceilingGoal(typical, 17), ceilingGoal(slow, 34)],
+  };
 }
 
-async function seed(call: (method: string, path: string, body: object) => Promise<{ thread: { id: string } }>): Promise<void> {
+async function seed(
+  call: (method: string, path: string, body: object) => Promise<{ thread: { id: string } }>,
+): Promise<void> {
   for (let at = 0; at < threads; at += 20) {
     const client = async (n: number): Promise<void> => {
       const userId = `user-${n % 50}`;
       const body = `${n}. Could we move this button a little to the left? It hides the total when the window is narrow.`;
       const position = { x: (n % 25) / 25, y: Math.floor(n / 25) / 20 };
       const { thread } = await call('POST', '/rooms/room-0/threads', { userId, body, position });
-      for (let reply = 1; reply < commentsPerThread; reply += 1) await call('POST', `/threads/${thread.id}/comments`, { userId: `user-${(n + reply) % 50}`, body: `${reply}. I agree, **please** do.` });
+      for (let reply = 1; reply < commentsPerThread; reply += 1)
+        await call('POST', `/threads/${thread.id}/comments`, {
+          userId: `user-${(n + reply) % 50}`,
+          body: `${reply}. I agree, **please** do.`,
+        });
     };
     await Promise.all(Array.from({ length: 20 }, (_, n) => client(at + n)));
   }

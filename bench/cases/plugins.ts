@@ -10,16 +10,24 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 const ACTIONS = ['first', 'second', 'third'];
 
 /** Prepares an installation: which plugins it has. */
-const setups: readonly { readonly name: TargetName; readonly prepare: (installation: Installation, receiver: Receiver) => void }[] = [
+const setups: readonly {
+  readonly name: TargetName;
+  readonly prepare: (installation: Installation, receiver: Receiver) => void;
+}[] = [
   { name: 'collab', prepare: () => {} },
   {
     name: 'collab, 1 filter',
-    prepare: (installation) => configurePlugins(installation, [{ use: writePlugin(installation, 'trivial', "host.filter('comment.create', () => undefined);") }]),
+    prepare: (installation) =>
+      configurePlugins(installation, [
+        { use: writePlugin(installation, 'trivial', "host.filter('comment.create', () => undefined);") },
+      ]),
   },
   {
     name: 'collab, 3 actions, webhook',
     prepare: (installation, receiver) => {
-      const actions = ACTIONS.map((name) => ({ use: writePlugin(installation, name, "let events = 0; host.action('*', () => { events++; });") }));
+      const actions = ACTIONS.map((name) => ({
+        use: writePlugin(installation, name, "let events = 0; host.action('*', () => { events++; });"),
+      }));
       configurePlugins(installation, [...actions, { use: 'webhook', allowPrivate: true }]);
       addWebhook(installation, receiver.url, 'comment.created');
     },
@@ -27,8 +35,9 @@ const setups: readonly { readonly name: TargetName; readonly prepare: (installat
 ];
 
 /**
- * Creates comments as the case `create` does, without plugins, with one filter, and with three action plugins and a webhook for
- * every comment. Each run has a server of its own: what actions and deliveries are behind must not slow the run of another.
+ * Creates comments as the case `create` does, without plugins, with one filter, and with three action plugins and a
+ * webhook for every comment. Each run has a server of its own: what actions and deliveries are behind must not slow the
+ * run of another.
  */
 export async function pluginsCase(plan: Plan): Promise<CaseResult> {
   const perSecond = newRow('comments created', '1/s', 0);
@@ -52,7 +61,10 @@ export async function pluginsCase(plan: Plan): Promise<CaseResult> {
     name: 'plugins',
     title: 'create comment with plugins',
     rows: [perSecond, busy],
-    goals: [pairedGoal(perSecond, 'collab, 3 actions, webhook', 'collab', 0.9), pairedGoal(perSecond, 'collab, 1 filter', 'collab', 0.85)],
+    goals: [
+      pairedGoal(perSecond, 'collab, 3 actions, webhook', 'collab', 0.9),
+      pairedGoal(perSecond, 'collab, 1 filter', 'collab', 0.85),
+    ],
   };
 }
 

@@ -3,13 +3,19 @@ import { type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts'
 import type { Plan } from '../lib/plan.ts';
 import { seedUsers } from '../lib/seed.ts';
 
-/** Connections of the SDK in a browser that are cut one after the other, with a comment posted meanwhile; none may be missing in the end. */
+/**
+ * Connections of the SDK in a browser that are cut one after the other, with a comment posted meanwhile; none may be
+ * missing in the end.
+ */
 export async function reconnectsCase(plan: Plan): Promise<CaseResult> {
   const time = newRow('reconnect, with all that was missed', 'ms', 1);
   const missing = newRow(`comments missing or doubled after ${plan.reconnects} reconnects`, '', 0);
   await withBrowser(plan, async ({ collab, open, sdk, call }) => {
     await seedUsers(collab, 2);
-    const { thread } = await call<{ thread: { id: string } }>('POST', '/rooms/bench/threads', { userId: 'user-0', body: '0' });
+    const { thread } = await call<{ thread: { id: string } }>('POST', '/rooms/bench/threads', {
+      userId: 'user-0',
+      body: '0',
+    });
     const page = await open('user-1');
     await page.evaluate(`(async () => {
       const { CollabSession } = await import('${sdk.url}/sdk/collab.js');

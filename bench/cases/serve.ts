@@ -37,14 +37,18 @@ export async function serveCase(plan: Plan): Promise<CaseResult> {
     writeFileSync(join(files, 'photo.jpg'), image!);
     const pathOf = (target: Target): string => paths.get(target) ?? '/photo.jpg';
     for (const target of targets) await checkFile(target, pathOf(target), image!);
-    const serve = (target: Target): ReturnType<typeof runScript> => runScript('serve', target, { connections: 64, seconds, args: [pathOf(target), ...headerLines(target)] });
+    const serve = (target: Target): ReturnType<typeof runScript> =>
+      runScript('serve', target, { connections: 64, seconds, args: [pathOf(target), ...headerLines(target)] });
 
     await interleave(plan.rounds, targets, async (target) => {
       await cost.measure(target, async () => {
         // As in the case create, V8 has discarded the compiled code meanwhile.
         const warmUp = await serve(target);
         const run = await serve(target);
-        if (run.bytesPerAnswer < image!.length) throw new Error(`${target.name}: an answer had ${run.bytesPerAnswer.toFixed(0)} bytes, the file has ${image!.length}`);
+        if (run.bytesPerAnswer < image!.length)
+          throw new Error(
+            `${target.name}: an answer had ${run.bytesPerAnswer.toFixed(0)} bytes, the file has ${image!.length}`,
+          );
         record(perSecond, target.name, run.perSecond);
         record(p50, target.name, run.p50Ms);
         record(p99, target.name, run.p99Ms);
@@ -68,5 +72,6 @@ async function checkFile(target: Target, path: string, expected: Buffer): Promis
   const headers = Object.fromEntries(headerLines(target).map((line) => line.split(': ') as [string, string]));
   const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, { headers });
   const body = Buffer.from(await response.arrayBuffer());
-  if (response.status !== 200 || !body.equals(expected)) throw new Error(`${target.name}: GET ${path} answered ${response.status} with ${body.length} bytes`);
+  if (response.status !== 200 || !body.equals(expected))
+    throw new Error(`${target.name}: GET ${path} answered ${response.status} with ${body.length} bytes`);
 }

@@ -12,7 +12,8 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
   const line = newRow('start to the ready line', 'ms', 0);
   const installation = installCollab(plan.bin);
   const before = plan.before === null ? null : installCollab(plan.before);
-  const peers: (() => Promise<Target>)[] = before === null ? [() => startBareUws(), startFastify] : [() => startCollab(before, 2, 'collab before')];
+  const peers: (() => Promise<Target>)[] =
+    before === null ? [() => startBareUws(), startFastify] : [() => startCollab(before, 2, 'collab before')];
   const starts = [() => startCollab(installation, 2), ...peers];
 
   for (let round = 0; round < plan.startRounds; round += 1) {
@@ -25,6 +26,9 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
     }
   }
   const measured = 'collab, 2 workers';
-  const goals = before === null ? [ceilingGoal(ready, 1000, measured), ceilingGoal(line, 1000, measured)] : [beforeGoal(ready, measured), beforeGoal(line, measured)];
+  const goals =
+    before === null
+      ? [ceilingGoal(ready, 1000, measured), ceilingGoal(line, 1000, measured)]
+      : [beforeGoal(ready, measured), beforeGoal(line, measured)];
   return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals };
 }

@@ -26,15 +26,24 @@ export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
     for (let round = 0; round < plan.rounds; round += 1) {
       for (const build of inRound(builds, round)) {
         const earlier = new Set(keptFiles(build.dir).images);
-        await uploadAll(build, Array.from({ length: backlog }, (_, i) => images[i % images.length]!));
+        await uploadAll(
+          build,
+          Array.from({ length: backlog }, (_, i) => images[i % images.length]!),
+        );
         const uploadedAt = Date.now();
         const { images: kept, thumbnails } = await thumbnailsMade(build.dir);
-        // In the order of their creation. The first one after the uploads starts the clock, because it may have been started earlier.
-        const times = thumbnails.map(placedAt).filter((at) => at > uploadedAt).sort((a, b) => a - b);
-        if (times.length < leastLeft) throw new Error(`only ${times.length} of ${backlog} thumbnails were left to make when the uploads had ended`);
+        // In the order of their creation. The first one after the uploads starts the clock, because it may have been
+        // started earlier.
+        const times = thumbnails
+          .map(placedAt)
+          .filter((at) => at > uploadedAt)
+          .sort((a, b) => a - b);
+        if (times.length < leastLeft)
+          throw new Error(`only ${times.length} of ${backlog} thumbnails were left to make when the uploads had ended`);
         record(perSecond, build.name, ((times.length - 1) / (times.at(-1)! - times[0]!)) * 1000);
         record(left, build.name, times.length);
-        if (plan.before === null) record(perSecond, 'bare sharp', await bareThumbnailsPerSecond(kept.filter((path) => !earlier.has(path))));
+        if (plan.before === null)
+          record(perSecond, 'bare sharp', await bareThumbnailsPerSecond(kept.filter((path) => !earlier.has(path))));
       }
     }
   });

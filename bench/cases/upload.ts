@@ -49,5 +49,11 @@ export async function uploadCase(plan: Plan): Promise<CaseResult> {
   });
   for (const { dir } of builds) rmSync(dir, { recursive: true });
 
-  return { name: 'upload', title: 'upload a JPEG of 1 MiB, durable', rows: [...cost.rows, perSecond, p50, p99, busy], goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.5)] : [beforeGoal(cost.total), beforeGoal(perSecond)] };
+  return {
+    name: 'upload',
+    title: 'upload a JPEG of 1 MiB, durable',
+    rows: [...cost.rows, perSecond, p50, p99, busy],
+    goals:
+      plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.5)] : [beforeGoal(cost.total), beforeGoal(perSecond)],
+  };
 }

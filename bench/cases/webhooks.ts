@@ -37,8 +37,15 @@ export async function webhooksCase(plan: Plan): Promise<CaseResult> {
   return { name: 'webhooks', title: 'webhooks of new comments', rows: [p50, p99], goals: [ceilingGoal(p50, 100)] };
 }
 
-/** Creates comments at the rate, and returns the delays in milliseconds of their webhooks, each of which must arrive. */
-async function delaysOf(collab: Collab, ids: readonly string[], { arrivals }: Receiver, seconds: number): Promise<number[]> {
+/**
+ * Creates comments at the rate, and returns the delays in milliseconds of their webhooks, each of which must arrive.
+ */
+async function delaysOf(
+  collab: Collab,
+  ids: readonly string[],
+  { arrivals }: Receiver,
+  seconds: number,
+): Promise<number[]> {
   const answers = new Map<string, number>();
   const posts: Promise<void>[] = [];
   const begun = performance.now();

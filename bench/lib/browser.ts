@@ -9,14 +9,23 @@ import type { Plan } from './plan.ts';
 import { countBrowser } from './neighbours.ts';
 import { mintToken } from './tokens.ts';
 
-const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
-const flags = ['--no-sandbox', '--headless', '--disable-gpu', '--disable-background-networking', '--no-first-run', '--js-flags=--expose-gc'];
+const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+);
+const flags = [
+  '--no-sandbox',
+  '--headless',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--no-first-run',
+  '--js-flags=--expose-gc',
+];
 
 /**
- * Runs before the scripts of a page. `receivedAt`: when the widget last received a large message. `painted(selector, text)`
- * resolves with the time of the first frame that shows such an element with the text. `firstPaint` is the time of the first
- * frame with a pin. `recordPaints(selector)` notes the time of the first frame that shows the last such element with a new
- * text, until `recordedPaints()` returns the times since the epoch by text.
+ * Runs before the scripts of a page. `receivedAt`: when the widget last received a large message. `painted(selector,
+ * text)` resolves with the time of the first frame that shows such an element with the text. `firstPaint` is the time
+ * of the first frame with a pin. `recordPaints(selector)` notes the time of the first frame that shows the last such
+ * element with a new text, until `recordedPaints()` returns the times since the epoch by text.
  */
 const instruments = `
   window.sockets = new Set();
@@ -75,7 +84,10 @@ export interface BrowserBench {
   readonly call: <T>(method: string, path: string, body?: object) => Promise<T>;
 }
 
-/** Runs the work with Collab on the server's core, the harness on the other one, and Chromium on every core, as on a user's machine. */
+/**
+ * Runs the work with Collab on the server's core, the harness on the other one, and Chromium on every core, as on a
+ * user's machine.
+ */
 export async function withBrowser<T>(plan: Plan, work: (bench: BrowserBench) => Promise<T>): Promise<T> {
   if (program === undefined) throw new Error('Chromium is missing: apt-get install chromium');
   const installation = installCollab(plan.bin);
@@ -91,7 +103,11 @@ export async function withBrowser<T>(plan: Plan, work: (bench: BrowserBench) => 
     return await work({
       collab,
       open: (userId) => open(browser, `http://127.0.0.1:${(host.address() as AddressInfo).port}/?user=${userId}`),
-      sdk: { url: `http://127.0.0.1:${collab.server.port}`, publishableKey: installation.publishableKey, token: (userId) => mintToken(installation.jwtSecret, installation.jwtKid, userId) },
+      sdk: {
+        url: `http://127.0.0.1:${collab.server.port}`,
+        publishableKey: installation.publishableKey,
+        token: (userId) => mintToken(installation.jwtSecret, installation.jwtKid, userId),
+      },
       call: (method, path, body) => call(collab, method, path, body),
     });
   } finally {
@@ -120,7 +136,11 @@ async function open(browser: Browser, url: string): Promise<Page> {
 
 async function call<T>({ server, authorization }: Collab, method: string, path: string, body?: object): Promise<T> {
   const headers = { 'content-type': 'application/json', authorization };
-  const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1${path}`, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
   const text = await answer.text();
   return (text === '' ? undefined : JSON.parse(text)) as T;

@@ -21,8 +21,8 @@ export interface Installation {
 }
 
 /**
- * Creates an environment with the default options; only the address of the load is exempt from the rate limit, and users have no
- * quotas.
+ * Creates an environment with the default options; only the address of the load is exempt from the rate limit, and
+ * users have no quotas.
  *
  * @param options what config.json holds besides
  */
@@ -39,7 +39,10 @@ export function installCollab(bin: string, options: Readonly<Record<string, unkn
   return { ...made, bin, dir };
 }
 
-/** Removes what bounds one user, because the uploads of a case all come from one. Builds from before quotas have no such option. */
+/**
+ * Removes what bounds one user, because the uploads of a case all come from one. Builds from before quotas have no such
+ * option.
+ */
 function liftQuotas(bin: string, dir: string): void {
   const quotas = ['userComments', 'userUploadMb', 'userWritesPerMinute'].map((name) => `${name}=off`).join(',');
   spawnSync(process.execPath, [bin, 'env', 'update', 'default', '--quotas', quotas, '--dir', dir], { stdio: 'ignore' });
@@ -51,7 +54,9 @@ export interface Collab extends Target {
   readonly dir: string;
 }
 
-/** Starts the build to measure and, if the plan has one, the earlier build, each in its own folder with default options. */
+/**
+ * Starts the build to measure and, if the plan has one, the earlier build, each in its own folder with default options.
+ */
 export async function startBuilds({ bin, before }: Plan): Promise<Collab[]> {
   const builds = [await startCollab(installCollab(bin))];
   if (before !== null) builds.push(await startCollab(installCollab(before), 'auto', 'collab before'));
@@ -64,10 +69,23 @@ export function startOnNodeCore({ bin }: Plan): Promise<Collab> {
 }
 
 /** Starts Collab in the folder, by default with as many web workers as cores, or with two. */
-export async function startCollab(installation: Installation, workers: 'auto' | 2 = 'auto', name: TargetName = workers === 2 ? 'collab, 2 workers' : 'collab'): Promise<Collab> {
+export async function startCollab(
+  installation: Installation,
+  workers: 'auto' | 2 = 'auto',
+  name: TargetName = workers === 2 ? 'collab, 2 workers' : 'collab',
+): Promise<Collab> {
   const port = await freePort();
   const { bin, dir, secretKey, publishableKey, jwtSecret, jwtKid } = installation;
-  const server = await startServer(port, [bin, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)]);
+  const server = await startServer(port, [
+    bin,
+    'start',
+    '--dir',
+    dir,
+    '--port',
+    String(port),
+    '--workers',
+    String(workers),
+  ]);
   const authorization = `Bearer ${secretKey}`;
   return {
     name,

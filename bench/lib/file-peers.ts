@@ -13,13 +13,19 @@ const run = promisify(execFile);
 /** Starts the reference for uploads, which writes into the folder. */
 export async function startBareFiles(data: string): Promise<Target> {
   const port = await freePort();
-  return silentTarget('bare uWS', await startServer(port, [built('bare-files'), '--port', String(port), '--data', data]));
+  return silentTarget(
+    'bare uWS',
+    await startServer(port, [built('bare-files'), '--port', String(port), '--data', data]),
+  );
 }
 
 /** The path of Debian's nginx, or null if it is not installed. It may be in a folder that only root's PATH contains. */
 const nginx = ['nginx', '/usr/sbin/nginx'].find((program) => spawnSync(program, ['-v']).error === undefined) ?? null;
 
-/** Starts nginx in one process, sending the files of the folder with `sendfile`; null, with a printed note, if it is not installed. */
+/**
+ * Starts nginx in one process, sending the files of the folder with `sendfile`; null, with a printed note, if it is not
+ * installed.
+ */
 export async function startNginx(files: string): Promise<Target | null> {
   if (nginx === null) {
     console.error('nginx is not installed, so nothing is compared to it: apt-get install nginx-light');
@@ -27,7 +33,9 @@ export async function startNginx(files: string): Promise<Target | null> {
   }
   const port = await freePort();
   const folder = newFolder('nginx');
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `  ${name}_temp_path ${folder}/${name};`);
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `  ${name}_temp_path ${folder}/${name};`,
+  );
   const lines = [
     'daemon off;',
     'master_process off;',
@@ -59,7 +67,16 @@ export async function bareThumbnailsPerSecond(paths: readonly string[]): Promise
   const folder = newFolder('sharp');
   const list = join(folder, 'list');
   writeFileSync(list, `${paths.join('\n')}\n`);
-  const { stdout } = await run('taskset', ['-c', String(serverCore), process.execPath, built('bare-sharp'), '--list', list, '--out', folder]);
+  const { stdout } = await run('taskset', [
+    '-c',
+    String(serverCore),
+    process.execPath,
+    built('bare-sharp'),
+    '--list',
+    list,
+    '--out',
+    folder,
+  ]);
   return (paths.length / Number(stdout)) * 1000;
 }
 

@@ -4,10 +4,13 @@ import sharp from 'sharp';
 const coarse = 12;
 
 /**
- * Creates JPEGs that look like photographs to a decoder, all different: large smooth shapes under fine noise. Each has at
- * most `bytes` bytes and at least 95 % of that; the same arguments give the same images.
+ * Creates JPEGs that look like photographs to a decoder, all different: large smooth shapes under fine noise. Each has
+ * at most `bytes` bytes and at least 95 % of that; the same arguments give the same images.
  */
-export async function makeImages(count: number, { width, height, bytes }: { width: number; height: number; bytes: number }): Promise<Buffer[]> {
+export async function makeImages(
+  count: number,
+  { width, height, bytes }: { width: number; height: number; bytes: number },
+): Promise<Buffer[]> {
   const images: Buffer[] = [];
   for (let i = 0; i < count; i += 1) images.push(await imageOf(i + 1, width, height, bytes));
   return images;
@@ -32,9 +35,11 @@ async function imageOf(seed: number, width: number, height: number, bytes: numbe
 /** Encodes the picture at the highest quality that fits. */
 async function ofSize(pixels: Buffer, width: number, height: number, bytes: number): Promise<Buffer> {
   let fitting: Buffer | null = null;
-  for (let low = 20, high = 98; low <= high; ) {
+  for (let low = 20, high = 98; low <= high;) {
     const quality = (low + high) >> 1;
-    const image = await sharp(pixels, { raw: { width, height, channels: 3 } }).jpeg({ quality }).toBuffer();
+    const image = await sharp(pixels, { raw: { width, height, channels: 3 } })
+      .jpeg({ quality })
+      .toBuffer();
     if (image.length <= bytes) {
       fitting = image;
       low = quality + 1;
@@ -42,7 +47,8 @@ async function ofSize(pixels: Buffer, width: number, height: number, bytes: numb
       high = quality - 1;
     }
   }
-  if (fitting === null || fitting.length < bytes * 0.95) throw new Error(`no quality gives a JPEG of ${bytes} bytes; the nearest has ${fitting?.length ?? 0}`);
+  if (fitting === null || fitting.length < bytes * 0.95)
+    throw new Error(`no quality gives a JPEG of ${bytes} bytes; the nearest has ${fitting?.length ?? 0}`);
   return fitting;
 }
 

@@ -57,28 +57,52 @@ export function median(values: readonly number[]): number {
 /** The goal that Collab's median is at least this ratio of a peer's. */
 export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   const measured = medianOf(row, 'collab') / medianOf(row, peer);
-  return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
+  return {
+    label: `${row.label}: collab / ${peer}`,
+    measured,
+    bound,
+    kind: 'at least',
+    unit: 'x',
+    passed: measured >= bound,
+  };
 }
 
-/** The goal that the rate of a target is at least this ratio of another's: the median of the ratios within each round. */
+/**
+ * The goal that the rate of a target is at least this ratio of another's: the median of the ratios within each round.
+ */
 export function pairedGoal(row: Row, target: TargetName, other: TargetName, bound: number): Goal {
   const others = row.runs.get(other) ?? [];
   const measured = median((row.runs.get(target) ?? []).map((value, round) => value / (others[round] ?? NaN)));
-  return { label: `${row.label}: ${target} / ${other}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
+  return {
+    label: `${row.label}: ${target} / ${other}`,
+    measured,
+    bound,
+    kind: 'at least',
+    unit: 'x',
+    passed: measured >= bound,
+  };
 }
 
 /** The ratio that a build must reach compared with the earlier one; the rest is noise of such runs. */
 const leastOfBefore = 0.97;
 
 /**
- * Compares a build with the one before it: the ratio of the rates, or the inverse ratio of times and bytes. It is the median
- * over the rounds of the ratio within a round, because runs next to each other meet a machine of about the same speed.
+ * Compares a build with the one before it: the ratio of the rates, or the inverse ratio of times and bytes. It is the
+ * median over the rounds of the ratio within a round, because runs next to each other meet a machine of about the same
+ * speed.
  */
 export function beforeGoal(row: Row, target: TargetName = 'collab'): Goal {
   const before = row.runs.get('collab before') ?? [];
   const ratio = median((row.runs.get(target) ?? []).map((value, round) => value / (before[round] ?? NaN)));
   const measured = row.unit === '1/s' ? ratio : 1 / ratio;
-  return { label: `${row.label}: now / before`, measured, bound: leastOfBefore, kind: 'at least', unit: 'x', passed: measured >= leastOfBefore };
+  return {
+    label: `${row.label}: now / before`,
+    measured,
+    bound: leastOfBefore,
+    kind: 'at least',
+    unit: 'x',
+    passed: measured >= leastOfBefore,
+  };
 }
 
 /** The goal that Collab's median stays below this value. */

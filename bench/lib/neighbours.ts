@@ -9,11 +9,16 @@ const browserProcesses = new Map<number, number>();
 
 /** Measures the share of the machine that processes outside of this benchmark use. */
 export interface Neighbours {
-  /** The share in percent since the start of the watch. Valid only while no child of the benchmark runs, because children count when they end. */
+  /**
+   * The share in percent since the start of the watch. Valid only while no child of the benchmark runs, because
+   * children count when they end.
+   */
   share(): number;
 }
 
-/** Above this share, in percent, other processes took time from the server or the load, and the results are misleading. */
+/**
+ * Above this share, in percent, other processes took time from the server or the load, and the results are misleading.
+ */
 export const disturbing = 5;
 
 /** Starts a watch. Call it while no child of this process runs. */
@@ -30,8 +35,8 @@ export function watchNeighbours(): Neighbours {
 }
 
 /**
- * Counts the processes of browsers that this process starts as its own until `end` is called. Chromium does not wait for
- * those of its pages when they end, so the kernel does not add their time to that of this process.
+ * Counts the processes of browsers that this process starts as its own until `end` is called. Chromium does not wait
+ * for those of its pages when they end, so the kernel does not add their time to that of this process.
  */
 export function countBrowser(): { end(): void } {
   const sample = (): void => {
@@ -49,7 +54,12 @@ export function countBrowser(): { end(): void } {
 
 /** Ticks that all processes have spent in user and kernel code. */
 function machineTicks(): number {
-  const [user, nice, system] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1).map(Number);
+  const [user, nice, system] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)[0]!
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
   return user! + nice! + system!;
 }
 

@@ -24,7 +24,14 @@ export async function startFastify(): Promise<Target> {
   const publishableKey = 'pk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
   const jwtSecret = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
   const options = ['--port', String(port), '--data', newFolder('fastify'), '--secretKey', secretKey];
-  const server = await startServer(port, [built('fastify-sqlite'), ...options, '--publishableKey', publishableKey, '--jwtSecret', jwtSecret]);
+  const server = await startServer(port, [
+    built('fastify-sqlite'),
+    ...options,
+    '--publishableKey',
+    publishableKey,
+    '--jwtSecret',
+    jwtSecret,
+  ]);
   const authorization = `Bearer ${secretKey}`;
   return {
     name: 'Fastify + SQLite',

@@ -3,7 +3,24 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /** The cases, in their default order. */
-export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'backlog', 'panel', 'paint', 'growth', 'reconnects'] as const;
+export const caseNames = [
+  'create',
+  'list',
+  'burst',
+  'memory',
+  'start',
+  'upload',
+  'serve',
+  'thumbnails',
+  'mixed',
+  'plugins',
+  'webhooks',
+  'backlog',
+  'panel',
+  'paint',
+  'growth',
+  'reconnects',
+] as const;
 export type CaseName = (typeof caseNames)[number];
 
 /** The content that a store is filled with. */
@@ -52,17 +69,55 @@ export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --d
 export function readPlan(args: readonly string[]): Plan {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, data: { type: 'string' }, bin: { type: 'string' }, before: { type: 'string' }, rounds: { type: 'string' } },
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      data: { type: 'string' },
+      bin: { type: 'string' },
+      before: { type: 'string' },
+      rounds: { type: 'string' },
+    },
   });
   const cases = values.only === undefined ? caseNames : values.only.split(',').map(caseName);
   const data = values.data ?? null;
-  const bin = values.bin === undefined ? fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url)) : resolve(values.bin);
+  const bin =
+    values.bin === undefined
+      ? fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url))
+      : resolve(values.bin);
   const before = values.before === undefined ? null : resolve(values.before);
   const rounds = values.rounds === undefined ? (values.quick ? 2 : 5) : roundCount(values.rounds);
   if (values.quick) {
-    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, reconnects: 50, events: 500, backlog: { notifications: 20_000, deliveries: 2_000 }, data, bin, before };
+    return {
+      cases,
+      rounds,
+      seconds: 2,
+      warmUpSeconds: 1,
+      idleSockets: 1000,
+      memoryRounds: 1,
+      startRounds: 3,
+      reconnects: 50,
+      events: 500,
+      backlog: { notifications: 20_000, deliveries: 2_000 },
+      data,
+      bin,
+      before,
+    };
   }
-  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, reconnects: 1_000, events: 10_000, backlog: { notifications: 1_000_000, deliveries: 100_000 }, data, bin, before };
+  return {
+    cases,
+    rounds,
+    seconds: 4,
+    warmUpSeconds: 2,
+    idleSockets: 5000,
+    memoryRounds: 3,
+    startRounds: 7,
+    reconnects: 1_000,
+    events: 10_000,
+    backlog: { notifications: 1_000_000, deliveries: 100_000 },
+    data,
+    bin,
+    before,
+  };
 }
 
 function caseName(text: string): CaseName {
@@ -73,6 +128,7 @@ function caseName(text: string): CaseName {
 
 function roundCount(text: string): number {
   const rounds = Number(text);
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(`--rounds must be a whole number from 1 to 100, not "${text}"`);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
+    throw new Error(`--rounds must be a whole number from 1 to 100, not "${text}"`);
   return rounds;
 }

@@ -29,7 +29,11 @@ export async function startReceiver(status = 204): Promise<Receiver> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, arrivals, close: () => void server.close() };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    arrivals,
+    close: () => void server.close(),
+  };
 }
 
 /** Sets the plugins of a configuration. The server must be started after that. */
@@ -41,7 +45,11 @@ export function configurePlugins({ dir }: Installation, plugins: readonly object
 
 /** Adds a webhook endpoint for events of a type, and returns its id. */
 export function addWebhook({ bin, dir }: Installation, url: string, type: string): string {
-  const printed = execFileSync(process.execPath, [bin, 'webhook', 'add', '--env', 'default', '--url', url, '--events', type, '--dir', dir, '--json'], { encoding: 'utf8' });
+  const printed = execFileSync(
+    process.execPath,
+    [bin, 'webhook', 'add', '--env', 'default', '--url', url, '--events', type, '--dir', dir, '--json'],
+    { encoding: 'utf8' },
+  );
   return (JSON.parse(printed) as { id: string }).id;
 }
 

@@ -24,14 +24,15 @@ export class ProcessorTimeRows {
     const ratio = newRow('the same, that of Collab being 1', 'x', 2);
     const collab = this.total.runs.get('collab') ?? [];
     for (const [target, runs] of this.total.runs) {
-      if (target !== 'collab') for (const [round, value] of runs.entries()) record(ratio, target, value / (collab[round] ?? NaN));
+      if (target !== 'collab')
+        for (const [round, value] of runs.entries()) record(ratio, target, value / (collab[round] ?? NaN));
     }
     return [this.total, ratio, ...this.#byRole.values()];
   }
 
   /**
-   * Measures a run, until the work in the background that it has caused has ended. A server that is idle uses some time, too, which
-   * counts: at most 4 % of a core for as long as the wait lasts.
+   * Measures a run, until the work in the background that it has caused has ended. A server that is idle uses some
+   * time, too, which counts: at most 4 % of a core for as long as the wait lasts.
    *
    * @param work returns how many operations it has made
    */
@@ -41,7 +42,11 @@ export class ProcessorTimeRows {
     await untilIdle([target]);
     const used = timesBetween(before, processTimes(target.server.pids()));
     const perOperation = (ms: number): number => (ms * 1000) / operations;
-    record(this.total, target.name, perOperation(used.reduce((sum, { userMs, systemMs }) => sum + userMs + systemMs, 0)));
+    record(
+      this.total,
+      target.name,
+      perOperation(used.reduce((sum, { userMs, systemMs }) => sum + userMs + systemMs, 0)),
+    );
     for (const { role, userMs, systemMs } of used) {
       record(this.#rowOf(role, 'user'), target.name, perOperation(userMs));
       record(this.#rowOf(role, 'system'), target.name, perOperation(systemMs));

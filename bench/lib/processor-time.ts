@@ -1,6 +1,8 @@
 import { busyMs, readProc } from './processes.ts';
 
-/** Processor time of one process, over all its threads, also those that have ended, and of children it has waited for. */
+/**
+ * Processor time of one process, over all its threads, also those that have ended, and of children it has waited for.
+ */
 export interface ProcessTime {
   /** `primary`, or the role of a worker; `server` for a server of one process. */
   readonly role: string;
@@ -12,9 +14,9 @@ export interface ProcessTime {
 const TICK_MS = 10;
 
 /**
- * The processor time of each process up to now, by pid; those that have ended are left out. The sum of a process is exact where
- * the kernel counts it in nanoseconds (`schedstat`, which covers the threads that run); user and system time divide it as the
- * ticks do.
+ * The processor time of each process up to now, by pid; those that have ended are left out. The sum of a process is
+ * exact where the kernel counts it in nanoseconds (`schedstat`, which covers the threads that run); user and system
+ * time divide it as the ticks do.
  */
 export function processTimes(pids: readonly number[]): Map<number, ProcessTime> {
   const times = new Map<number, ProcessTime>();
@@ -26,13 +28,23 @@ export function processTimes(pids: readonly number[]): Map<number, ProcessTime> 
     // Threads that have ended are missing in schedstat, and the last tick in the ticks.
     const exact = Math.max(counted, busyMs([pid]));
     const scale = counted === 0 ? 1 : exact / counted;
-    times.set(pid, { role: roleOf(pid), userMs: user * TICK_MS * scale + childrenUser * TICK_MS, systemMs: system * TICK_MS * scale + childrenSystem * TICK_MS });
+    times.set(pid, {
+      role: roleOf(pid),
+      userMs: user * TICK_MS * scale + childrenUser * TICK_MS,
+      systemMs: system * TICK_MS * scale + childrenSystem * TICK_MS,
+    });
   }
   return times;
 }
 
-/** What processes have used from one moment to another, by role; a process that has begun meanwhile counts from its start. */
-export function timesBetween(before: ReadonlyMap<number, ProcessTime>, after: ReadonlyMap<number, ProcessTime>): ProcessTime[] {
+/**
+ * What processes have used from one moment to another, by role; a process that has begun meanwhile counts from its
+ * start.
+ */
+export function timesBetween(
+  before: ReadonlyMap<number, ProcessTime>,
+  after: ReadonlyMap<number, ProcessTime>,
+): ProcessTime[] {
   const sums = new Map<string, { userMs: number; systemMs: number }>();
   for (const [pid, { role, userMs, systemMs }] of after) {
     const sum = sums.get(role) ?? { userMs: 0, systemMs: 0 };
@@ -44,11 +56,18 @@ export function timesBetween(before: ReadonlyMap<number, ProcessTime>, after: Re
   return [...sums].map(([role, sum]) => ({ role, ...sum }));
 }
 
-/** Fields 14 to 17 of proc(5): user and system time of a process and of the children it has waited for; null if it has ended. */
+/**
+ * Fields 14 to 17 of proc(5): user and system time of a process and of the children it has waited for; null if it has
+ * ended.
+ */
 function ticksOf(pid: number): [number, number, number, number] | null {
   const stat = readProc(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15).map(Number);
+  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
   return [user, system, childrenUser, childrenSystem];
 }
 

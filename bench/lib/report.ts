@@ -20,7 +20,9 @@ export function caseTables(result: CaseResult): string {
 
 /** Formats the table of the goals of all cases. Marks verdicts of disturbed cases. */
 export function goalTable(results: readonly Observed[]): string {
-  const goals = results.flatMap((result) => result.goals.map((goal) => ({ ...goal, disturbed: result.neighboursPercent > disturbing })));
+  const goals = results.flatMap((result) =>
+    result.goals.map((goal) => ({ ...goal, disturbed: result.neighboursPercent > disturbing })),
+  );
   const rows = goals.map((goal) => {
     const verdict = `${goal.passed ? 'pass' : '**miss**'}${goal.disturbed ? ', disturbed' : ''}`;
     const bound = `${goal.kind} ${goal.bound} ${goal.unit}`;
@@ -31,8 +33,16 @@ export function goalTable(results: readonly Observed[]): string {
 
 /** Writes every run of every row to results/latest.json. Returns the path of the file. */
 export function saveResults(plan: Plan, results: readonly Observed[]): string {
-  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, kernel: release(), node: process.version };
-  const cases = results.map((result) => ({ ...result, rows: result.rows.map((row) => ({ ...row, runs: Object.fromEntries(row.runs) })) }));
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    kernel: release(),
+    node: process.version,
+  };
+  const cases = results.map((result) => ({
+    ...result,
+    rows: result.rows.map((row) => ({ ...row, runs: Object.fromEntries(row.runs) })),
+  }));
   mkdirSync(fileURLToPath(new URL('../results/', import.meta.url)), { recursive: true });
   writeFileSync(resultFile, `${JSON.stringify({ at: new Date().toISOString(), machine, plan, cases }, null, 2)}\n`);
   return resultFile;
@@ -40,7 +50,8 @@ export function saveResults(plan: Plan, results: readonly Observed[]): string {
 
 function cell(row: Row, runs: readonly number[] | undefined): string {
   if (runs === undefined || runs.length === 0) return '';
-  const show = (value: number): string => value.toLocaleString('en-GB', { maximumFractionDigits: row.digits, minimumFractionDigits: row.digits });
+  const show = (value: number): string =>
+    value.toLocaleString('en-GB', { maximumFractionDigits: row.digits, minimumFractionDigits: row.digits });
   const range = runs.length === 1 ? '' : ` (${show(Math.min(...runs))}–${show(Math.max(...runs))})`;
   return `${show(median(runs))}${range}`;
 }

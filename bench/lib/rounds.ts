@@ -9,11 +9,16 @@ const IDLE_SAMPLE_MS = 1_500;
 const IDLE_LIMIT_MS = 300_000;
 
 /**
- * Measures every target once in every round, in alternating order (A B C, C B A, …), so that a machine that becomes slower or
- * faster affects all targets alike. Each run begins when all targets are idle: what a server still does in the background for
- * an earlier run, such as notifications, would slow the run of another one, because they share a core.
+ * Measures every target once in every round, in alternating order (A B C, C B A, …), so that a machine that becomes
+ * slower or faster affects all targets alike. Each run begins when all targets are idle: what a server still does in
+ * the background for an earlier run, such as notifications, would slow the run of another one, because they share a
+ * core.
  */
-export async function interleave(rounds: number, targets: readonly Target[], measure: (target: Target) => Promise<void>): Promise<void> {
+export async function interleave(
+  rounds: number,
+  targets: readonly Target[],
+  measure: (target: Target) => Promise<void>,
+): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     for (const target of inRound(targets, round)) {
       await untilIdle(targets);
@@ -23,11 +28,15 @@ export async function interleave(rounds: number, targets: readonly Target[], mea
 }
 
 /**
- * Measures all targets at the same time in every round, so that they share the core and meet a machine of the same speed. Only for
- * builds of one server whose load uses the processor alone: what waits for the disk, or runs with a lower priority, does not share
- * evenly.
+ * Measures all targets at the same time in every round, so that they share the core and meet a machine of the same
+ * speed. Only for builds of one server whose load uses the processor alone: what waits for the disk, or runs with a
+ * lower priority, does not share evenly.
  */
-export async function together(rounds: number, targets: readonly Target[], measure: (target: Target) => Promise<void>): Promise<void> {
+export async function together(
+  rounds: number,
+  targets: readonly Target[],
+  measure: (target: Target) => Promise<void>,
+): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     await untilIdle(targets);
     await Promise.all(inRound(targets, round).map(measure));

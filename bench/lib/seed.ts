@@ -12,17 +12,22 @@ export async function seedUsers(target: Target, count: number): Promise<void> {
 export async function seedThreads(target: Target, count: number, comments: number): Promise<string[]> {
   const ids: string[] = [];
   await spread(count, async (i) => {
-    const made = (await send(target, 'POST', `/api/v1/rooms/room-${i % (count / 10)}/threads`, comment(i, 0), 201)) as { thread: { id: string } };
+    const made = (await send(target, 'POST', `/api/v1/rooms/room-${i % (count / 10)}/threads`, comment(i, 0), 201)) as {
+      thread: { id: string };
+    };
     const { id } = made.thread;
     ids.push(id);
-    for (let n = 1; n < comments; n += 1) await send(target, 'POST', `/api/v1/threads/${id}/comments`, comment(i, n), 201);
+    for (let n = 1; n < comments; n += 1)
+      await send(target, 'POST', `/api/v1/threads/${id}/comments`, comment(i, n), 201);
   });
   return ids;
 }
 
 /** Returns the text of a GET, which must be answered with 200. */
 export async function getText(target: Target, path: string): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, { headers: { authorization: target.authorization, 'accept-encoding': 'identity' } });
+  const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, {
+    headers: { authorization: target.authorization, 'accept-encoding': 'identity' },
+  });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${target.name}: GET ${path} answered ${response.status}: ${text}`);
   return text;
@@ -40,7 +45,8 @@ async function send(target: Target, method: string, path: string, body: object, 
     body: JSON.stringify(body),
   });
   const text = await response.text();
-  if (response.status !== expected) throw new Error(`${target.name}: ${method} ${path} answered ${response.status}: ${text}`);
+  if (response.status !== expected)
+    throw new Error(`${target.name}: ${method} ${path} answered ${response.status}: ${text}`);
   return JSON.parse(text);
 }
 

@@ -22,13 +22,21 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts `node <args>` on the server's core. Resolves when /readyz answers 200; otherwise the error contains the output. */
+/**
+ * Starts `node <args>` on the server's core. Resolves when /readyz answers 200; otherwise the error contains the
+ * output.
+ */
 export function startServer(port: number, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
   return startProgram(port, process.execPath, args, limitMs);
 }
 
 /** As `startServer`, for any program. */
-export async function startProgram(port: number, program: string, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
+export async function startProgram(
+  port: number,
+  program: string,
+  args: readonly string[],
+  limitMs = 20_000,
+): Promise<ServerProcess> {
   const started = performance.now();
   const child = spawn('taskset', ['-c', String(serverCore), program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -83,7 +91,9 @@ export function freePort(): Promise<number> {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() => (address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port'))));
+      server.close(() =>
+        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
+      );
     });
   });
 }

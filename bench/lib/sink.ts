@@ -5,7 +5,10 @@ import type { BurstResult, SinkAnswer, SinkCommand } from '../loads/protocol.ts'
 
 /** The sink of one target, in a separate process on the load's core. */
 export interface Sink {
-  /** Opens one socket per entry of `headers`. Returns the number of failed attempts; throws if a socket fails three times. */
+  /**
+   * Opens one socket per entry of `headers`. Returns the number of failed attempts; throws if a socket fails three
+   * times.
+   */
   open(command: Omit<SinkCommand & { do: 'open' }, 'do'>): Promise<number>;
   /** Sends all requests at once and waits for the events on every socket. */
   burst(port: number, requests: readonly string[]): Promise<BurstResult>;
@@ -22,7 +25,9 @@ process.once('exit', () => {
 
 /** Starts a sink without sockets; `name` identifies the target in errors. It ends with the harness at the latest. */
 export function startSink(name: string): Sink {
-  const child = spawn('taskset', ['-c', String(loadCore), process.execPath, built('sink')], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn('taskset', ['-c', String(loadCore), process.execPath, built('sink')], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   running.add(child);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   void exited.then(() => running.delete(child));

@@ -1,7 +1,19 @@
 import type { ServerProcess } from './server-process.ts';
 
 /** The columns of every table, in order. */
-export const names = ['collab', 'collab before', 'collab, 2 workers', 'collab, core node', 'collab, 1 filter', 'collab, 3 actions, webhook', 'collab, backlog', 'bare uWS', 'Fastify + SQLite', 'nginx', 'bare sharp'] as const;
+export const names = [
+  'collab',
+  'collab before',
+  'collab, 2 workers',
+  'collab, core node',
+  'collab, 1 filter',
+  'collab, 3 actions, webhook',
+  'collab, backlog',
+  'bare uWS',
+  'Fastify + SQLite',
+  'nginx',
+  'bare sharp',
+] as const;
 export type TargetName = (typeof names)[number];
 
 /** A running server that is measured. */
@@ -26,7 +38,10 @@ export function rawPost(port: number, path: string, authorization: string, body:
 
 /** The request that creates a comment in a thread. */
 export function commentPost(port: number, threadId: string, authorization: string): string {
-  const body = { userId: 'user-1', body: 'Could we move this button a little to the left? It hides the total when the window is narrow.' };
+  const body = {
+    userId: 'user-1',
+    body: 'Could we move this button a little to the left? It hides the total when the window is narrow.',
+  };
   return rawPost(port, `/api/v1/threads/${threadId}/comments`, authorization, JSON.stringify(body));
 }
 

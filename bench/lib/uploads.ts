@@ -49,7 +49,8 @@ export async function uploadAll(target: Target, images: readonly Buffer[]): Prom
         body: new Uint8Array(body),
       });
       const text = await response.text();
-      if (response.status !== 200) throw new Error(`${target.name}: an upload was answered ${response.status}: ${text}`);
+      if (response.status !== 200)
+        throw new Error(`${target.name}: an upload was answered ${response.status}: ${text}`);
       paths.push(new URL((JSON.parse(text) as { url: string }).url).pathname);
     }
   };
@@ -59,15 +60,23 @@ export async function uploadAll(target: Target, images: readonly Buffer[]): Prom
 
 /** The header lines that authenticate a user. */
 export function headerLines(target: Target): string[] {
-  return target.socketHeaders('user-1').split('\r\n').filter((line) => line !== '');
+  return target
+    .socketHeaders('user-1')
+    .split('\r\n')
+    .filter((line) => line !== '');
 }
 
 /** The files of the installation in `dir`. */
 export function keptFiles(dir: string): KeptFiles {
   const root = join(dir, 'data', 'files');
-  const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => /[/]file_[^/]+[/]file_[^/]+$/.test(name));
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /[/]file_[^/]+[/]file_[^/]+$/.test(name),
+  );
   const paths = names.map((name) => join(root, name));
-  return { images: paths.filter((path) => !path.endsWith('.thumb')), thumbnails: paths.filter((path) => path.endsWith('.thumb')) };
+  return {
+    images: paths.filter((path) => !path.endsWith('.thumb')),
+    thumbnails: paths.filter((path) => path.endsWith('.thumb')),
+  };
 }
 
 /** Resolves with all files once every image has its thumbnail. */

@@ -20,7 +20,10 @@ export interface WrkRun {
   readonly p99Ms: number;
   /** Received bytes per response, including heads. */
   readonly bytesPerAnswer: number;
-  /** Share of the server's core that its processes used, in percent. If it is far below 100, the load was the bottleneck. */
+  /**
+   * Share of the server's core that its processes used, in percent. If it is far below 100, the load was the
+   * bottleneck.
+   */
   readonly serverBusy: number;
 }
 
@@ -36,8 +39,12 @@ interface Summary {
 
 /** @throws {Error} if a tool that the harness needs is not installed, naming its package */
 export function requireTools(): void {
-  for (const [tool, source] of [['wrk', 'wrk'], ['taskset', 'util-linux']] as const) {
-    if (spawnSync(tool, ['--version']).error !== undefined) throw new Error(`${tool} is not installed: apt-get install ${source}`);
+  for (const [tool, source] of [
+    ['wrk', 'wrk'],
+    ['taskset', 'util-linux'],
+  ] as const) {
+    if (spawnSync(tool, ['--version']).error !== undefined)
+      throw new Error(`${tool} is not installed: apt-get install ${source}`);
   }
 }
 
@@ -61,17 +68,32 @@ export function runWrk(script: 'create' | 'list', target: Target, threads: strin
 }
 
 /** Runs wrk on the load's core. Throws if any request was refused or failed, because that invalidates the run. */
-export async function runScript(script: 'create' | 'list' | 'upload' | 'serve', target: Target, { connections, seconds, args: scriptArgs }: ScriptOptions): Promise<WrkRun> {
+export async function runScript(
+  script: 'create' | 'list' | 'upload' | 'serve',
+  target: Target,
+  { connections, seconds, args: scriptArgs }: ScriptOptions,
+): Promise<WrkRun> {
   const pids = target.server.pids();
   const busyBefore = busyMs(pids);
-  const args = ['-t1', `-c${connections}`, '--timeout', '10s', `-d${seconds}s`, '-s', `${loads}${script}.lua`, `http://127.0.0.1:${target.server.port}`];
+  const args = [
+    '-t1',
+    `-c${connections}`,
+    '--timeout',
+    '10s',
+    `-d${seconds}s`,
+    '-s',
+    `${loads}${script}.lua`,
+    `http://127.0.0.1:${target.server.port}`,
+  ];
   const { stdout } = await run('taskset', ['-c', String(loadCore), 'wrk', ...args, '--', ...scriptArgs], {
     env: { ...process.env, LUA_PATH: `${loads}?.lua` },
   });
   const busy = busyMs(pids) - busyBefore;
   const summary = JSON.parse(stdout.trim().split('\n').at(-1)!) as Summary;
   if (summary.badStatus > 0 || summary.socketErrors > 0) {
-    throw new Error(`${target.name}: ${summary.badStatus} bad answers and ${summary.socketErrors} socket errors in ${summary.requests} requests`);
+    throw new Error(
+      `${target.name}: ${summary.badStatus} bad answers and ${summary.socketErrors} socket errors in ${summary.requests} requests`,
+    );
   }
   return {
     requests: summary.requests,

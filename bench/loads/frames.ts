@@ -24,7 +24,8 @@ export interface FrameVisitor {
 }
 
 /**
- * Reads the frames in a chunk. Of an event it reads only two bytes, so that counting costs the load little. The frames of all measured servers are unmasked and unfragmented.
+ * Reads the frames in a chunk. Of an event it reads only two bytes, so that counting costs the load little. The frames
+ * of all measured servers are unmasked and unfragmented.
  */
 export function walkFrames(state: FrameState, incoming: Buffer, visitor: FrameVisitor): void {
   let chunk = incoming;
@@ -45,9 +46,11 @@ export function walkFrames(state: FrameState, incoming: Buffer, visitor: FrameVi
     const length = payloadLength(chunk, at, short);
     const payload = at + head;
     const opcode = chunk[at]! & 0x0f;
-    if (opcode === 1) visitor.onText(length >= markerEnd && chunk[payload + 9] === letterC && chunk[payload + 17] === letterC);
+    if (opcode === 1)
+      visitor.onText(length >= markerEnd && chunk[payload + 9] === letterC && chunk[payload + 17] === letterC);
     if (opcode === 9) visitor.onPing();
-    if (opcode === 8 && length >= 2) visitor.onClose(chunk.readUInt16BE(payload), chunk.toString('utf8', payload + 2, payload + length));
+    if (opcode === 8 && length >= 2)
+      visitor.onClose(chunk.readUInt16BE(payload), chunk.toString('utf8', payload + 2, payload + length));
     at = payload + length;
   }
   state.skip = at - chunk.length;

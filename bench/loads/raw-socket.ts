@@ -24,7 +24,13 @@ export interface RawSocket {
  * Opens a WebSocket with additional header lines (each ending in CRLF) and counts its frames.
  * `opened` resolves with the 101, or with the first text frame if `greeted`; it rejects on any other response.
  */
-export function openRawSocket(port: number, path: string, headers: string, greeted: boolean, onEvent: (socket: RawSocket) => void): RawSocket {
+export function openRawSocket(
+  port: number,
+  path: string,
+  headers: string,
+  greeted: boolean,
+  onEvent: (socket: RawSocket) => void,
+): RawSocket {
   let settle: { resolve: () => void; reject: (reason: Error) => void } | null = null;
   const opened = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
   const state: FrameState = { carry: null, skip: 0 };

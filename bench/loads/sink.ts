@@ -1,4 +1,7 @@
-/** The load of the socket cases: keeps raw sockets open, fires bursts, and reports when the last socket has the last event. */
+/**
+ * The load of the socket cases: keeps raw sockets open, fires bursts, and reports when the last socket has the last
+ * event.
+ */
 import { openRawSocket, type RawSocket } from './raw-socket.ts';
 import { preparePosts } from './posts.ts';
 import type { BurstResult, SinkAnswer, SinkCommand } from './protocol.ts';
@@ -83,7 +86,9 @@ async function burst(command: SinkCommand & { do: 'burst' }): Promise<SinkAnswer
 }
 
 async function close(): Promise<SinkAnswer> {
-  const closing = sockets.filter((raw) => raw.socket.destroyed === false).map((raw) => new Promise((resolve) => raw.socket.once('close', resolve)));
+  const closing = sockets
+    .filter((raw) => raw.socket.destroyed === false)
+    .map((raw) => new Promise((resolve) => raw.socket.once('close', resolve)));
   for (const raw of sockets) raw.socket.destroy();
   await Promise.all(closing);
   sockets = [];

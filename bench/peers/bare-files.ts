@@ -1,9 +1,9 @@
 /**
- * The reference for uploads: uWebSockets.js writes the bytes of each body to its own file as they arrive, flushes the file
- * and answers 200. It does not inspect them, and has no names or users.
+ * The reference for uploads: uWebSockets.js writes the bytes of each body to its own file as they arrive, flushes the
+ * file and answers 200. It does not inspect them, and has no names or users.
  *
- * The bytes are written synchronously in the event loop: they go to memory, which costs less than handing them to another
- * thread and also slows the client down. The flush, which waits for the disk, runs in another thread.
+ * The bytes are written synchronously in the event loop: they go to memory, which costs less than handing them to
+ * another thread and also slows the client down. The flush, which waits for the disk, runs in another thread.
  */
 import { closeSync, fsync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ app.post('/api/v1/upload', (res) => {
   });
   res.onData((chunk, isLast) => {
     const bytes = new Uint8Array(chunk);
-    for (let from = 0; from < bytes.length; ) from += writeSync(file, bytes, from);
+    for (let from = 0; from < bytes.length;) from += writeSync(file, bytes, from);
     if (!isLast) return;
     flushing = true;
     fsync(file, (error) => {

@@ -16,7 +16,11 @@ sharp.concurrency(1);
 sharp.cache(false);
 
 async function makeThumbnail(path: string, name: string): Promise<void> {
-  const thumbnail = await sharp(await readFile(path), { failOn: 'error', limitInputPixels: 50_000_000, sequentialRead: true })
+  const thumbnail = await sharp(await readFile(path), {
+    failOn: 'error',
+    limitInputPixels: 50_000_000,
+    sequentialRead: true,
+  })
     .timeout({ seconds: 20 })
     .autoOrient()
     .resize(200, 200, { fit: 'cover' })

@@ -35,8 +35,8 @@ app.get('/api/v1/threads/:id/comments', (res) => {
 });
 
 /**
- * Publishes what arrived in this event loop iteration after it. Inside a request's handler the core holds the only cork,
- * and every message past the 32nd of an iteration would cost a separate system call per socket.
+ * Publishes what arrived in this event loop iteration after it. Inside a request's handler the core holds the only
+ * cork, and every message past the 32nd of an iteration would cost a separate system call per socket.
  */
 let arrived: Buffer[] = [];
 function publishArrived(): void {

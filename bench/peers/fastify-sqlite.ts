@@ -1,6 +1,6 @@
 /**
- * The server that a team would write: Fastify, better-sqlite3 and ws in one process, with the same functions and responses.
- * It has no rate limit, idempotency, replay or second process, which is to its advantage.
+ * The server that a team would write: Fastify, better-sqlite3 and ws in one process, with the same functions and
+ * responses. It has no rate limit, idempotency, replay or second process, which is to its advantage.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
@@ -27,7 +27,8 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
 const credential = sha256(`Bearer ${values.secretKey}`);
 
 app.addHook('onRequest', (request, reply, next) => {
-  if (request.url === '/readyz' || timingSafeEqual(sha256(request.headers.authorization ?? ''), credential)) return next();
+  if (request.url === '/readyz' || timingSafeEqual(sha256(request.headers.authorization ?? ''), credential))
+    return next();
   void reply.code(401).send({ error: 'The secret key is missing or wrong' });
 });
 
@@ -61,7 +62,16 @@ const list = { type: 'object', properties: { items: { type: 'array', items: comm
 
 function announce({ comment: data, roomId, seq }: Written): void {
   const actor = { userId: data.userId, via: 'rest' };
-  const event = { type: 'comment.created', seq, eventId: `evt_${randomUUID()}`, at: data.createdAt, roomId, threadId: data.threadId, actor, data };
+  const event = {
+    type: 'comment.created',
+    seq,
+    eventId: `evt_${randomUUID()}`,
+    at: data.createdAt,
+    roomId,
+    threadId: data.threadId,
+    actor,
+    data,
+  };
   sockets.broadcast(JSON.stringify(event));
 }
 
@@ -76,12 +86,18 @@ app.put<{ Params: { id: string }; Body: { name?: string } }>('/api/v1/users/:id'
   return reply.send({ user: { id: request.params.id } });
 });
 
-app.post<{ Params: { id: string }; Body: CommentInput }>('/api/v1/rooms/:id/threads', { schema: { body: commentBody } }, (request, reply) => {
-  const written = storage.createThread(request.params.id, request.body);
-  if (written === 'no user') return unknownUser(reply, request.body.userId);
-  announce(written);
-  return reply.code(201).send({ thread: { id: written.comment.threadId, roomId: written.roomId, comments: [written.comment] } });
-});
+app.post<{ Params: { id: string }; Body: CommentInput }>(
+  '/api/v1/rooms/:id/threads',
+  { schema: { body: commentBody } },
+  (request, reply) => {
+    const written = storage.createThread(request.params.id, request.body);
+    if (written === 'no user') return unknownUser(reply, request.body.userId);
+    announce(written);
+    return reply
+      .code(201)
+      .send({ thread: { id: written.comment.threadId, roomId: written.roomId, comments: [written.comment] } });
+  },
+);
 
 app.post<{ Params: { id: string }; Body: CommentInput }>(
   '/api/v1/threads/:id/comments',
@@ -95,10 +111,14 @@ app.post<{ Params: { id: string }; Body: CommentInput }>(
   },
 );
 
-app.get<{ Params: { id: string } }>('/api/v1/threads/:id/comments', { schema: { response: { 200: list } } }, (request, reply) => {
-  const items = storage.listComments(request.params.id);
-  return items === null ? reply.code(404).send({ error: 'Thread not found' }) : reply.send({ items });
-});
+app.get<{ Params: { id: string } }>(
+  '/api/v1/threads/:id/comments',
+  { schema: { response: { 200: list } } },
+  (request, reply) => {
+    const items = storage.listComments(request.params.id);
+    return items === null ? reply.code(404).send({ error: 'Thread not found' }) : reply.send({ items });
+  },
+);
 
 await app.listen({ host: '127.0.0.1', port: Number(values.port) });
 console.log('ready');

@@ -1,4 +1,7 @@
-/** The real-time part that a team would write with ws: the token is checked at the upgrade, a change is sent to every socket. */
+/**
+ * The real-time part that a team would write with ws: the token is checked at the upgrade, a change is sent to every
+ * socket.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -9,7 +12,9 @@ export interface Sockets {
   broadcast(text: string): void;
 }
 
-/** Serves `/api/v1/ws` on the server, for clients with the publishable key and an HS256 token signed with the secret. */
+/**
+ * Serves `/api/v1/ws` on the server, for clients with the publishable key and an HS256 token signed with the secret.
+ */
 export function serveSockets(server: Server, credentials: { publishableKey: string; jwtSecret: string }): Sockets {
   const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   const alive = new WeakSet<WebSocket>();
@@ -45,7 +50,10 @@ export function serveSockets(server: Server, credentials: { publishableKey: stri
   };
 }
 
-function authenticate(request: IncomingMessage, credentials: { publishableKey: string; jwtSecret: string }): string | null {
+function authenticate(
+  request: IncomingMessage,
+  credentials: { publishableKey: string; jwtSecret: string },
+): string | null {
   const token = request.headers['x-service-token'];
   if (request.headers['x-service-key'] !== credentials.publishableKey || typeof token !== 'string') return null;
   const [header, payload, signature] = token.split('.');

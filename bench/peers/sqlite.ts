@@ -55,16 +55,28 @@ const schema = `
 /** Opens the database; every method is one transaction that is on disk when it returns. */
 export function openStorage(file: string) {
   const db = new Database(file);
-  for (const setting of ['journal_mode = WAL', 'synchronous = FULL', 'cache_size = -65536', 'mmap_size = 268435456', 'temp_store = MEMORY']) {
+  for (const setting of [
+    'journal_mode = WAL',
+    'synchronous = FULL',
+    'cache_size = -65536',
+    'mmap_size = 268435456',
+    'temp_store = MEMORY',
+  ]) {
     db.pragma(setting);
   }
   db.exec(schema);
 
-  const putUser = db.prepare('INSERT INTO users (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name');
+  const putUser = db.prepare(
+    'INSERT INTO users (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name',
+  );
   const userExists = db.prepare<[string]>('SELECT 1 FROM users WHERE id = ?').pluck();
   const roomOfThread = db.prepare<[string], string>('SELECT room_id FROM threads WHERE id = ?').pluck();
-  const insertThread = db.prepare('INSERT INTO threads (id, room_id, user_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?)');
-  const insertComment = db.prepare('INSERT INTO comments (id, thread_id, user_id, body, mentions, created_at) VALUES (?, ?, ?, ?, ?, ?)');
+  const insertThread = db.prepare(
+    'INSERT INTO threads (id, room_id, user_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?)',
+  );
+  const insertComment = db.prepare(
+    'INSERT INTO comments (id, thread_id, user_id, body, mentions, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+  );
   const bumpThread = db.prepare('UPDATE threads SET comment_count = comment_count + 1, updated_at = ? WHERE id = ?');
   const insertEvent = db.prepare('INSERT INTO events (type, room_id, thread_id, at, data) VALUES (?, ?, ?, ?, ?)');
   const commentsOfThread = db.prepare<[string], CommentRow>(

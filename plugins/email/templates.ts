@@ -39,7 +39,8 @@ export interface Content {
 const files = { subject: 'subject.txt', text: 'digest.txt', html: 'digest.html' } as const;
 
 const builtIn: Readonly<Record<keyof typeof files, string>> = {
-  subject: '{{#single}}{{author}} {{did}} on {{room}}{{/single}}{{^single}}{{count}} unread comments for you{{/single}}',
+  subject:
+    '{{#single}}{{author}} {{did}} on {{room}}{{/single}}{{^single}}{{count}} unread comments for you{{/single}}',
   text: `Hello {{name}},
 {{#notifications}}
 
@@ -88,7 +89,9 @@ export async function renderDigest(digest: Digest, folder: string | undefined): 
     try {
       return mustache.render(template, digest, {}, part === 'html' ? undefined : { escape: String });
     } catch (error) {
-      throw new Error(`templates: ${files[part]}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`templates: ${files[part]}: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
     }
   };
   const [subject, text, html] = await Promise.all([fill('subject'), fill('text'), fill('html')]);

@@ -6,15 +6,19 @@ const PATH = 'unsubscribe';
 const ENDED = '<p>You get no more mails about comments.</p>';
 
 /** The address at which a user ends the mails, signed for this user; null without `publicUrl`. It does not expire. */
-export async function unsubscribeUrl(host: PluginHost<unknown>, environment: PluginEnvironment, userId: string): Promise<string | null> {
+export async function unsubscribeUrl(
+  host: PluginHost<unknown>,
+  environment: PluginEnvironment,
+  userId: string,
+): Promise<string | null> {
   if (host.publicUrl === '') return null;
   const query = new URLSearchParams({ user: userId, signature: await signatureOf(host.kv(environment), userId) });
   return `${host.publicUrl}/api/v1/plugins/${host.name}/${environment.slug}/${PATH}?${query.toString()}`;
 }
 
 /**
- * Registers the route behind the address. `GET` shows a button, because programs that check mail follow links; `POST`, from
- * that button or by a mail program (RFC 8058), turns the mails off.
+ * Registers the route behind the address. `GET` shows a button, because programs that check mail follow links; `POST`,
+ * from that button or by a mail program (RFC 8058), turns the mails off.
  */
 export function registerUnsubscribe(host: PluginHost<unknown>): void {
   const credential = 'public';
@@ -27,7 +31,8 @@ export function registerUnsubscribe(host: PluginHost<unknown>): void {
     const userId = query['user'] ?? '';
     // The link is valid after the erasure of its user too, of whom nothing may be stored then.
     if ((await host.data.user(environment, userId)) === undefined) return page(200, ENDED);
-    for (const kind of ['mention', 'reply'] as const) await host.data.setPreference(environment, userId, host.name, kind, false);
+    for (const kind of ['mention', 'reply'] as const)
+      await host.data.setPreference(environment, userId, host.name, kind, false);
     return page(200, ENDED);
   });
 }
@@ -39,7 +44,9 @@ async function isSigned(kv: Kv, { user, signature = '' }: RouteRequest['query'])
 }
 
 async function signatureOf(kv: Kv, userId: string): Promise<string> {
-  return createHmac('sha256', await readKey(kv)).update(userId).digest('base64url');
+  return createHmac('sha256', await readKey(kv))
+    .update(userId)
+    .digest('base64url');
 }
 
 /** The key of the environment, made at its first use. */

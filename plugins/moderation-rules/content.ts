@@ -10,8 +10,8 @@ type ContentRule = Extract<Rule, { type: 'words' | 'patterns' | 'links' }>;
 export type ContentCheck = (text: ComparedText) => string | null;
 
 /**
- * Makes the checks of the rules of one configuration. They take time linear in the length of the text, and what several rules
- * need is found once for all of them.
+ * Makes the checks of the rules of one configuration. They take time linear in the length of the text, and what several
+ * rules need is found once for all of them.
  */
 export class ContentChecks {
   readonly #words = new WordIndex();
@@ -68,10 +68,17 @@ function compiled(patterns: readonly string[]): RE2Set {
 }
 
 /** Labels and schemes of any length: each bound would be as many states of the automaton. */
-const LINK = RE2JS.compile('(?:\\b[a-z][a-z0-9+.-]+://|\\bwww\\.)[^\\s<>"\']+|\\b(?:[a-z0-9-]+\\.)+[a-z][a-z]+/[^\\s<>"\']*', RE2JS.CASE_INSENSITIVE);
+const LINK = RE2JS.compile(
+  '(?:\\b[a-z][a-z0-9+.-]+://|\\bwww\\.)[^\\s<>"\']+|\\b(?:[a-z0-9-]+\\.)+[a-z][a-z]+/[^\\s<>"\']*',
+  RE2JS.CASE_INSENSITIVE,
+);
 const MAX_HOST_LENGTH = 253;
 
-function linksCheck(max: number, allow: readonly string[], find: (text: ComparedText) => ReadonlyMap<string, number>): ContentCheck {
+function linksCheck(
+  max: number,
+  allow: readonly string[],
+  find: (text: ComparedText) => ReadonlyMap<string, number>,
+): ContentCheck {
   const allowed = new Set(allow.map((host) => host.toLowerCase()));
   return (text) => {
     let links = 0;

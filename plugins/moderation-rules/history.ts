@@ -29,7 +29,9 @@ export class History {
   /** How often a user has written something in the last minutes; only the text with this digest, if one is given. */
   count(user: string, minutes: number, now: number, digest?: string): number {
     const since = now - minutes * 60_000;
-    return (this.#writings.get(user) ?? []).filter((writing) => writing.at > since && (digest === undefined || writing.digest === digest)).length;
+    return (this.#writings.get(user) ?? []).filter(
+      (writing) => writing.at > since && (digest === undefined || writing.digest === digest),
+    ).length;
   }
 }
 

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { definePlugin, type DraftComment, type FilterContext, hold, type Hold, reject, type Rejection } from '../../src/plugins/api.ts';
+import {
+  definePlugin,
+  type DraftComment,
+  type FilterContext,
+  hold,
+  type Hold,
+  reject,
+  type Rejection,
+} from '../../src/plugins/api.ts';
 import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema, type Rule } from './config.ts';
 import { ContentChecks } from './content.ts';
@@ -44,7 +52,11 @@ export default definePlugin({
       compiled.set(config, rules);
       return rules;
     };
-    const decide = async (comment: DraftComment, { actor, config, environment }: FilterContext<Config>, isEdit: boolean): Promise<Hold | Rejection | undefined> => {
+    const decide = async (
+      comment: DraftComment,
+      { actor, config, environment }: FilterContext<Config>,
+      isEdit: boolean,
+    ): Promise<Hold | Rejection | undefined> => {
       if (config.exemptBackends && actor.kind === 'backend') return undefined;
       if (config.exemptModerators && actor.role === 'moderator') return undefined;
       const text = new ComparedText(comment.body);
@@ -66,7 +78,8 @@ export default definePlugin({
     host.filter('comment.update', ({ comment }, context) => decide(comment, context, true), options);
     for (const type of ['comment.created', 'thread.created'] as const) {
       host.action(type, async ({ actor }, { environment, config }) => {
-        if (actor.userId !== null && config.rules.some((rule) => rule.type === 'first-comment')) await host.kv(environment).put(writerKey(actor.userId), 1);
+        if (actor.userId !== null && config.rules.some((rule) => rule.type === 'first-comment'))
+          await host.kv(environment).put(writerKey(actor.userId), 1);
       });
     }
     host.action(
@@ -112,7 +125,8 @@ function checkOf(rule: Rule, number: number, checks: ContentChecks, history: His
         return times > rule.max ? `${times} comments within ${rule.minutes} minutes` : null;
       };
     case 'first-comment':
-      return async ({ hasWritten, isEdit }) => (isEdit || (await hasWritten()) ? null : 'the first comment of this user');
+      return async ({ hasWritten, isEdit }) =>
+        isEdit || (await hasWritten()) ? null : 'the first comment of this user';
   }
 }
 

@@ -12,7 +12,9 @@ export class WordIndex {
   readonly #spaced: Node = newNode();
   /** Those of scripts without spaces, which begin anywhere. */
   readonly #unspaced: Node = newNode();
-  /** The first word of each rule that a text contains, by rule. Takes time linear in the text, times the longest word. */
+  /**
+   * The first word of each rule that a text contains, by rule. Takes time linear in the text, times the longest word.
+   */
   readonly find: (text: ComparedText) => ReadonlyMap<number, string> = lastResult((text) => this.#search(text));
 
   /** Adds the words of a rule. */
@@ -28,8 +30,10 @@ export class WordIndex {
   #search(text: ComparedText): ReadonlyMap<number, string> {
     const found = new Map<number, Node['ends'][number]>();
     const { words } = text;
-    for (let at = 0; at >= 0 && at < words.length; at = words.indexOf(' ', at + 1)) walk(this.#spaced, words, at, found);
-    if (this.#unspaced.next.size > 0) for (let at = 0; at < text.folded.length; at++) walk(this.#unspaced, text.folded, at, found);
+    for (let at = 0; at >= 0 && at < words.length; at = words.indexOf(' ', at + 1))
+      walk(this.#spaced, words, at, found);
+    if (this.#unspaced.next.size > 0)
+      for (let at = 0; at < text.folded.length; at++) walk(this.#unspaced, text.folded, at, found);
     return new Map([...found].map(([rule, { word }]) => [rule, word]));
   }
 }

@@ -4,17 +4,33 @@ import type { Static } from 'typebox';
 import { LinkTemplateSchema } from '../shared/comment-link.ts';
 
 const TargetSchema = Type.Object({
-  url: Type.String({ pattern: '^https?://', maxLength: 2_048, description: 'The URL of an incoming webhook of Slack, Mattermost or Discord.' }),
-  rooms: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description: 'Ids of rooms, or beginnings of ids followed by `*`. Without it, all rooms.' })),
-  format: Type.Union([Type.Literal('slack'), Type.Literal('discord')], { default: 'slack', description: '`slack`, which Mattermost takes too, or `discord`.' }),
+  url: Type.String({
+    pattern: '^https?://',
+    maxLength: 2_048,
+    description: 'The URL of an incoming webhook of Slack, Mattermost or Discord.',
+  }),
+  rooms: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      minItems: 1,
+      description: 'Ids of rooms, or beginnings of ids followed by `*`. Without it, all rooms.',
+    }),
+  ),
+  format: Type.Union([Type.Literal('slack'), Type.Literal('discord')], {
+    default: 'slack',
+    description: '`slack`, which Mattermost takes too, or `discord`.',
+  }),
 });
 
 /** The configuration of the plugin in an environment. */
 export const ConfigSchema = Type.Object({
-  targets: Type.Array(TargetSchema, { default: [], description: 'Where messages are posted. A message is posted to every target that has its room.' }),
+  targets: Type.Array(TargetSchema, {
+    default: [],
+    description: 'Where messages are posted. A message is posted to every target that has its room.',
+  }),
   post: Type.Union([Type.Literal('comments'), Type.Literal('notifications')], {
     default: 'comments',
-    description: '`comments` posts every new thread and comment; `notifications` only those that notify a user with the channel `slack` enabled.',
+    description:
+      '`comments` posts every new thread and comment; `notifications` only those that notify a user with the channel `slack` enabled.',
   }),
   linkTemplate: LinkTemplateSchema,
 });
@@ -28,5 +44,8 @@ export function keyOf({ url }: Target): string {
 
 /** The targets that messages about a room are posted to. */
 export function targetsOf({ targets }: Config, roomId: string): Target[] {
-  return targets.filter(({ rooms }) => rooms?.some((room) => (room.endsWith('*') ? roomId.startsWith(room.slice(0, -1)) : roomId === room)) ?? true);
+  return targets.filter(
+    ({ rooms }) =>
+      rooms?.some((room) => (room.endsWith('*') ? roomId.startsWith(room.slice(0, -1)) : roomId === room)) ?? true,
+  );
 }

@@ -1,4 +1,10 @@
-import { definePlugin, type NewJob, type Payload, type PluginEvent, type PluginNotification } from '../../src/plugins/api.ts';
+import {
+  definePlugin,
+  type NewJob,
+  type Payload,
+  type PluginEvent,
+  type PluginNotification,
+} from '../../src/plugins/api.ts';
 import type { Place } from '../shared/comment-link.ts';
 import { type Config, ConfigSchema, keyOf, targetsOf } from './config.ts';
 import { post, type PostJob, RETRY_DELAYS_MS } from './post.ts';
@@ -14,14 +20,15 @@ export default definePlugin({
     const posts = host.queue('posts', (job, context, environment) => post(host, job, context, environment), {
       retryDelaysMs: RETRY_DELAYS_MS,
       concurrency: 64,
-      // Slack takes about one message per second and webhook: while one waits for that, those behind it spend no attempts.
-      // Messages stay in order, unless one is tried again.
+      // Slack takes about one message per second and webhook: while one waits for that, those behind it spend no
+      // attempts. Messages stay in order, unless one is tried again.
       groupConcurrency: 1,
       timeoutMs: 60_000,
     });
     for (const type of ['thread.created', 'comment.created'] as const) {
       host.action(type, async (event, { config, environment }) => {
-        if (config.post === 'comments') await posts.add(environment, jobsFor(config, placeOf(event), type === 'thread.created'));
+        if (config.post === 'comments')
+          await posts.add(environment, jobsFor(config, placeOf(event), type === 'thread.created'));
       });
     }
     host.action('notification.created', async (event, { config, environment }) => {

@@ -4,8 +4,8 @@ const PREFIX = 'posted/';
 const DAY_MS = 86_400_000;
 
 /**
- * Whether a comment was marked as posted. A comment notifies several users, and is posted once. Its notifications come one after
- * the other, because they are of one thread.
+ * Whether a comment was marked as posted. A comment notifies several users, and is posted once. Its notifications come
+ * one after the other, because they are of one thread.
  *
  * @param notifiedAt ISO 8601 time that all its notifications share
  */

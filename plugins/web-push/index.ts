@@ -1,10 +1,27 @@
 import { createHash } from 'node:crypto';
-import { definePlugin, type HookContext, type Payload, type PluginHost, type PluginNotification, type RouteResponse, type RouteRequest, UsageError } from '../../src/plugins/api.ts';
+import {
+  definePlugin,
+  type HookContext,
+  type Payload,
+  type PluginHost,
+  type PluginNotification,
+  type RouteResponse,
+  type RouteRequest,
+  UsageError,
+} from '../../src/plugins/api.ts';
 import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema } from './config.ts';
 import { createKeys, readKeys } from './keys.ts';
 import { push, type PushJob, RETRY_DELAYS_MS } from './push.ts';
-import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, readSubscription, removeAllOf, removeSubscription } from './subscriptions.ts';
+import {
+  addSubscription,
+  listSubscriptions,
+  parseEndpoint,
+  parseSubscription,
+  readSubscription,
+  removeAllOf,
+  removeSubscription,
+} from './subscriptions.ts';
 
 /** Notifies browsers, also while the page is closed (docs/channels.md). */
 export default definePlugin({
@@ -24,8 +41,10 @@ export default definePlugin({
         const notification = event.data as PluginNotification;
         const { id, userId, kind } = notification;
         const subscriptions = await listSubscriptions(host.kv(environment), userId);
-        if (subscriptions.length === 0 || !(await host.data.wantsNotification(environment, userId, host.name, kind))) return;
-        if (!(await host.data.passes(environment, 'notification.deliver', { channel: host.name, notification }))) return;
+        if (subscriptions.length === 0 || !(await host.data.wantsNotification(environment, userId, host.name, kind)))
+          return;
+        if (!(await host.data.passes(environment, 'notification.deliver', { channel: host.name, notification })))
+          return;
         const jobs = subscriptions.map((subscription) => {
           const payload: PushJob & Payload = { userId, notificationId: id, subscription };
           return { id: `${id}:${shortHash(subscription.endpoint)}`, payload, group: shortHash(userId) };
@@ -44,9 +63,16 @@ export default definePlugin({
     );
     registerRoutes(host);
     host.command(
-      { name: 'keys', summary: 'Make the keys that identify your server to push services, and show the public one.', examples: ['collab web-push keys --env default'] },
+      {
+        name: 'keys',
+        summary: 'Make the keys that identify your server to push services, and show the public one.',
+        examples: ['collab web-push keys --env default'],
+      },
       async ({ environment }) => {
-        const { keys: { publicKey }, isNew } = await createKeys(host.kv(environment));
+        const {
+          keys: { publicKey },
+          isNew,
+        } = await createKeys(host.kv(environment));
         return {
           json: { publicKey, created: isNew },
           text: `${isNew ? 'Made the keys' : 'These are the keys'} of environment ${environment.slug}. Browsers subscribe with the public key:\n\n  ${publicKey}\n\nGET ${host.publicUrl}/api/v1/plugins/${host.name}/${environment.slug}/key returns it too.`,
@@ -61,13 +87,17 @@ function registerRoutes(host: PluginHost<Config>): void {
   const credential = 'user';
   host.route({ method: 'GET', path: 'key', credential }, async (_, { environment }) => {
     const keys = await readKeys(host.kv(environment));
-    return keys === undefined ? refusal(404, 'Push messages are not set up in this environment') : jsonResponse(200, { publicKey: keys.publicKey });
+    return keys === undefined
+      ? refusal(404, 'Push messages are not set up in this environment')
+      : jsonResponse(200, { publicKey: keys.publicKey });
   });
   host.route({ method: 'GET', path: 'subscription', credential }, (request, { environment }) =>
     refusing(async () => {
       const { endpoint } = request.query;
       if (endpoint === undefined) throw new UsageError('The query must have the endpoint of the subscription');
-      return jsonResponse(200, { subscribed: (await readSubscription(host.kv(environment), userOf(request), endpoint)) !== undefined });
+      return jsonResponse(200, {
+        subscribed: (await readSubscription(host.kv(environment), userOf(request), endpoint)) !== undefined,
+      });
     }),
   );
   host.route({ method: 'POST', path: 'subscription', credential }, (request, { environment }: HookContext<Config>) =>

@@ -1,4 +1,12 @@
-import { type JobContext, Permanent, type Job, type PluginEnvironment, type PluginHost, type PluginNotification, RetryAfter } from '../../src/plugins/api.ts';
+import {
+  type JobContext,
+  Permanent,
+  type Job,
+  type PluginEnvironment,
+  type PluginHost,
+  type PluginNotification,
+  RetryAfter,
+} from '../../src/plugins/api.ts';
 import webPush from 'web-push';
 import { commentLink } from '../shared/comment-link.ts';
 import { displayName, excerpt } from '../shared/comment-text.ts';
@@ -24,22 +32,32 @@ export interface PushJob {
 }
 
 /**
- * Pushes a notification to a browser. Resolves without a message if it was read or removed, the user lost the room, or the
- * browser belongs to the user no more, meanwhile. A subscription that the push service does not know (404, 410) is removed.
+ * Pushes a notification to a browser. Resolves without a message if it was read or removed, the user lost the room, or
+ * the browser belongs to the user no more, meanwhile. A subscription that the push service does not know (404, 410) is
+ * removed.
  *
  * @throws Permanent if the push service refuses the message finally
  * @throws RetryAfter if it asks for a longer wait than planned
  * @throws Error otherwise: the queue tries again
  */
-export async function push(host: PluginHost<Config>, { payload }: Job, { config, attempt }: JobContext<Config>, environment: PluginEnvironment): Promise<void> {
+export async function push(
+  host: PluginHost<Config>,
+  { payload }: Job,
+  { config, attempt }: JobContext<Config>,
+  environment: PluginEnvironment,
+): Promise<void> {
   const { userId, notificationId, subscription: former } = payload as unknown as PushJob;
   const kv = host.kv(environment);
   const subscription = await readSubscription(kv, userId, former.endpoint);
   if (subscription === undefined) return;
   const keys = await readKeys(kv);
-  if (keys === undefined) throw new Permanent(`the environment has no keys: \`collab web-push keys --env ${environment.slug}\` makes them`);
+  if (keys === undefined)
+    throw new Permanent(`the environment has no keys: \`collab web-push keys --env ${environment.slug}\` makes them`);
   const notification = await host.data.notification(environment, userId, notificationId);
-  const message = notification === undefined || notification.readAt !== null ? null : await messageOf(host, environment, config, notification);
+  const message =
+    notification === undefined || notification.readAt !== null
+      ? null
+      : await messageOf(host, environment, config, notification);
   if (message === null) return;
 
   const { endpoint, headers, body } = webPush.generateRequestDetails(subscription, JSON.stringify(message), {
@@ -54,7 +72,10 @@ export async function push(host: PluginHost<Config>, { payload }: Job, { config,
   const reason = `${new URL(endpoint).host} answered ${status}`;
   if (status === 404 || status === 410) {
     await removeSubscription(kv, userId, endpoint);
-    host.log.info({ environment: environment.slug, user: userId, reason }, 'a push subscription has ended and was removed');
+    host.log.info(
+      { environment: environment.slug, user: userId, reason },
+      'a push subscription has ended and was removed',
+    );
     return;
   }
   const fields = { environment: environment.slug, user: userId, reason };
@@ -64,11 +85,18 @@ export async function push(host: PluginHost<Config>, { payload }: Job, { config,
   }
   const planned = RETRY_DELAYS_MS[attempt - 1];
   if (planned === undefined) host.log.error(fields, 'a push message was not sent after its last attempt');
-  throw retryAfterMs !== null && planned !== undefined && retryAfterMs > planned ? new RetryAfter(reason, retryAfterMs) : new Error(reason);
+  throw retryAfterMs !== null && planned !== undefined && retryAfterMs > planned
+    ? new RetryAfter(reason, retryAfterMs)
+    : new Error(reason);
 }
 
 /** The payload for the service worker of the page; null if the comment does not exist any more. */
-async function messageOf({ data }: PluginHost<Config>, environment: PluginEnvironment, config: Config, notification: PluginNotification): Promise<object | null> {
+async function messageOf(
+  { data }: PluginHost<Config>,
+  environment: PluginEnvironment,
+  config: Config,
+  notification: PluginNotification,
+): Promise<object | null> {
   const { id, kind, actorId, roomId, threadId, commentId } = notification;
   const comment = await data.comment(environment, commentId);
   if (comment === undefined) return null;

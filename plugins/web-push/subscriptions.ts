@@ -15,14 +15,18 @@ const SubscriptionSchema = Type.Object({
 export type Subscription = Static<typeof SubscriptionSchema>;
 
 /**
- * Stores a subscription of a user. It replaces one with the same endpoint, also that of another user: the browser has changed
- * hands, and must not show what is for the former user.
+ * Stores a subscription of a user. It replaces one with the same endpoint, also that of another user: the browser has
+ * changed hands, and must not show what is for the former user.
  *
  * Each subscription takes one of the user's slots, in one step: calls at the same time cannot take more than there are.
  *
  * @throws UsageError if the user has too many
  */
-export async function addSubscription(kv: Kv, userId: string, { endpoint, keys: { p256dh, auth } }: Subscription): Promise<void> {
+export async function addSubscription(
+  kv: Kv,
+  userId: string,
+  { endpoint, keys: { p256dh, auth } }: Subscription,
+): Promise<void> {
   await takeSlot(kv, userId, { endpoint, keys: { p256dh, auth } });
   const former = await kv.get(ownerKeyOf(endpoint));
   if (typeof former === 'string' && former !== userId) await deleteEntries(kv, former, endpoint);
@@ -53,7 +57,11 @@ export async function removeAllOf(kv: Kv, userId: string): Promise<void> {
 }
 
 /** Puts a subscription into the slot that has its endpoint, or else into a free one. */
-async function takeSlot(kv: Kv, userId: string, subscription: { endpoint: string; keys: { p256dh: string; auth: string } }): Promise<void> {
+async function takeSlot(
+  kv: Kv,
+  userId: string,
+  subscription: { endpoint: string; keys: { p256dh: string; auth: string } },
+): Promise<void> {
   for (let tries = 0; tries < 2 * MAX_PER_USER; tries += 1) {
     const entries = await entriesOf(kv, userId);
     const own = entries.find((entry) => entry.subscription.endpoint === subscription.endpoint);
@@ -77,31 +85,44 @@ async function entriesOf(kv: Kv, userId: string): Promise<Entry[]> {
 }
 
 async function deleteEntries(kv: Kv, userId: string, endpoint: string): Promise<void> {
-  for (const { key, subscription } of await entriesOf(kv, userId)) if (subscription.endpoint === endpoint) await kv.delete(key);
+  for (const { key, subscription } of await entriesOf(kv, userId))
+    if (subscription.endpoint === endpoint) await kv.delete(key);
 }
 
-/** The keys of a user's slots, in the order in which an endpoint tries them: two calls with one endpoint meet at the first free one. */
+/**
+ * The keys of a user's slots, in the order in which an endpoint tries them: two calls with one endpoint meet at the
+ * first free one.
+ */
 function slotsOf(userId: string, endpoint: string): string[] {
   const first = Number.parseInt(hashOf(endpoint).slice(0, 8), 16) % MAX_PER_USER;
-  return Array.from({ length: MAX_PER_USER }, (_, i) => `${prefixOf(userId)}${String((first + i) % MAX_PER_USER).padStart(2, '0')}`);
+  return Array.from(
+    { length: MAX_PER_USER },
+    (_, i) => `${prefixOf(userId)}${String((first + i) % MAX_PER_USER).padStart(2, '0')}`,
+  );
 }
 
 /** The subscription in the body of a request. @throws UsageError naming what is wrong */
 export function parseSubscription(body: string): Subscription {
   const value = parseJson(body);
-  if (!Check(SubscriptionSchema, value)) throw new UsageError('The body must be a push subscription: {"endpoint": "https://…", "keys": {"p256dh": "…", "auth": "…"}}');
+  if (!Check(SubscriptionSchema, value))
+    throw new UsageError(
+      'The body must be a push subscription: {"endpoint": "https://…", "keys": {"p256dh": "…", "auth": "…"}}',
+    );
   const { endpoint, keys } = value;
   if (!isPushAddress(endpoint)) throw new UsageError('endpoint must be an https URL');
   // RFC 8291: an uncompressed point of P-256, and a secret of 16 bytes.
-  if (!isPoint(Buffer.from(keys.p256dh, 'base64url'))) throw new UsageError('keys.p256dh must be an uncompressed P-256 public key of 65 bytes in base64url');
-  if (Buffer.from(keys.auth, 'base64url').length !== 16) throw new UsageError('keys.auth must be 16 bytes in base64url');
+  if (!isPoint(Buffer.from(keys.p256dh, 'base64url')))
+    throw new UsageError('keys.p256dh must be an uncompressed P-256 public key of 65 bytes in base64url');
+  if (Buffer.from(keys.auth, 'base64url').length !== 16)
+    throw new UsageError('keys.auth must be 16 bytes in base64url');
   return value;
 }
 
 /** The `endpoint` in the body of a request. @throws UsageError if there is none */
 export function parseEndpoint(body: string): string {
   const value = parseJson(body);
-  if (!Check(Type.Object({ endpoint: Type.String() }), value)) throw new UsageError('The body must be {"endpoint": "https://…"}');
+  if (!Check(Type.Object({ endpoint: Type.String() }), value))
+    throw new UsageError('The body must be {"endpoint": "https://…"}');
   return value.endpoint;
 }
 
@@ -113,7 +134,10 @@ function parseJson(body: string): unknown {
   }
 }
 
-/** Browsers have https addresses alone. http on this machine is for tests, and refused by the host unless private addresses are allowed. */
+/**
+ * Browsers have https addresses alone. http on this machine is for tests, and refused by the host unless private
+ * addresses are allowed.
+ */
 function isPushAddress(endpoint: string): boolean {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
   return url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && url.hostname === '127.0.0.1'));

@@ -6,9 +6,18 @@ const MAX_BYTES = 20 * 1024;
 const MAX_ID = 512;
 
 /** The fields of a user with personal data, and their values after an erasure. */
-const ERASED: Readonly<Record<string, Payload>> = { name: null, avatarUrl: null, metadata: {}, firstSeenAt: null, lastSeenAt: null, online: false };
+const ERASED: Readonly<Record<string, Payload>> = {
+  name: null,
+  avatarUrl: null,
+  metadata: {},
+  firstSeenAt: null,
+  lastSeenAt: null,
+  online: false,
+};
 
-/** The types of events with data of a user that an erasure removes, and the fields of those about moderation that do. */
+/**
+ * The types of events with data of a user that an erasure removes, and the fields of those about moderation that do.
+ */
 const PERSONAL: readonly string[] = ['user.updated', 'moderation.held', 'moderation.reported'];
 const CONTENT: readonly string[] = ['comment', 'thread'];
 
@@ -23,29 +32,43 @@ export interface Message {
 }
 
 /**
- * The message for an event. Its body is `{type, timestamp, data}`; `data` is that of the event, with its `seq`, `roomId`,
- * `threadId` and `actor`. If it is longer than 20 KB, `data` has `thin: true` and no texts: only ids, numbers and times.
+ * The message for an event. Its body is `{type, timestamp, data}`; `data` is that of the event, with its `seq`,
+ * `roomId`, `threadId` and `actor`. If it is longer than 20 KB, `data` has `thin: true` and no texts: only ids, numbers
+ * and times.
  */
 export function messageOf(event: PluginEvent): Message {
   const { eventId, type, seq } = event;
   const place = { seq, roomId: event.roomId, threadId: event.threadId, actor: event.actor };
   const full = render(event, { ...fieldsOf(event.data), ...place });
-  const body = Buffer.byteLength(full) <= MAX_BYTES ? full : render(event, { ...idsOf(event.data), ...place, thin: true });
+  const body =
+    Buffer.byteLength(full) <= MAX_BYTES ? full : render(event, { ...idsOf(event.data), ...place, thin: true });
   return { eventId, type, seq, body };
 }
 
 /**
- * The body of a message as it may be sent now: without the personal data of a user who was erased since, and without what
- * moderators held of them or users reported, as the log returns the event then. A later user with the id changes nothing of that.
+ * The body of a message as it may be sent now: without the personal data of a user who was erased since, and without
+ * what moderators held of them or users reported, as the log returns the event then. A later user with the id changes
+ * nothing of that.
  */
-export async function currentBody(data: Data, environment: PluginEnvironment, { type, body }: Pick<Message, 'type' | 'body'>): Promise<string> {
+export async function currentBody(
+  data: Data,
+  environment: PluginEnvironment,
+  { type, body }: Pick<Message, 'type' | 'body'>,
+): Promise<string> {
   if (!PERSONAL.includes(type)) return body;
-  const message = JSON.parse(body) as { readonly timestamp: string; readonly data: Readonly<Record<string, Payload>> & { readonly userId: string } };
+  const message = JSON.parse(body) as {
+    readonly timestamp: string;
+    readonly data: Readonly<Record<string, Payload>> & { readonly userId: string };
+  };
   const user = await data.user(environment, message.data.userId);
   if (user !== undefined && user.createdAt <= message.timestamp) return body;
   const fields = Object.entries(message.data);
-  if (type !== 'user.updated') return JSON.stringify({ ...message, data: Object.fromEntries(fields.filter(([name]) => !CONTENT.includes(name))) });
-  return JSON.stringify({ ...message, data: Object.fromEntries(fields.map(([name, value]) => [name, name in ERASED ? ERASED[name] : value])) });
+  if (type !== 'user.updated')
+    return JSON.stringify({ ...message, data: Object.fromEntries(fields.filter(([name]) => !CONTENT.includes(name))) });
+  return JSON.stringify({
+    ...message,
+    data: Object.fromEntries(fields.map(([name, value]) => [name, name in ERASED ? ERASED[name] : value])),
+  });
 }
 
 function render({ type, at }: PluginEvent, data: object): string {

@@ -14,12 +14,25 @@ export async function* jobsIn(queue: Queue, environment: PluginEnvironment, stat
 }
 
 /** As `jobsIn`, by pages of at most 1 000. */
-export async function* pagesOf(queue: Queue, environment: PluginEnvironment, state: Job['state']): AsyncGenerator<readonly Job[]> {
-  for (let page = await queue.list(environment, { state, limit: PAGE }); page.length > 0; page = await pageAfter(queue, environment, page)) yield page;
+export async function* pagesOf(
+  queue: Queue,
+  environment: PluginEnvironment,
+  state: Job['state'],
+): AsyncGenerator<readonly Job[]> {
+  for (
+    let page = await queue.list(environment, { state, limit: PAGE });
+    page.length > 0;
+    page = await pageAfter(queue, environment, page)
+  )
+    yield page;
 }
 
 /** Removes the deliveries to an endpoint, waiting and failed ones, page by page. Returns how many there were. */
-export async function removeDeliveries(queue: Queue, environment: PluginEnvironment, endpointId: string): Promise<number> {
+export async function removeDeliveries(
+  queue: Queue,
+  environment: PluginEnvironment,
+  endpointId: string,
+): Promise<number> {
   let count = 0;
   for (const state of ['waiting', 'dead'] as const) {
     for await (const page of pagesOf(queue, environment, state)) {
@@ -32,14 +45,22 @@ export async function removeDeliveries(queue: Queue, environment: PluginEnvironm
 }
 
 /** Whether there are deliveries to an endpoint. */
-export async function hasDeliveries(queue: Queue, environment: PluginEnvironment, endpointId: string): Promise<boolean> {
+export async function hasDeliveries(
+  queue: Queue,
+  environment: PluginEnvironment,
+  endpointId: string,
+): Promise<boolean> {
   for (const state of ['waiting', 'dead'] as const) {
-    for await (const job of jobsIn(queue, environment, state)) if (deliveryOf(job).endpointId === endpointId) return true;
+    for await (const job of jobsIn(queue, environment, state))
+      if (deliveryOf(job).endpointId === endpointId) return true;
   }
   return false;
 }
 
-/** The jobs after a page: after the last one that is still at its place, because a list cannot continue after one that is gone. */
+/**
+ * The jobs after a page: after the last one that is still at its place, because a list cannot continue after one that
+ * is gone.
+ */
 async function pageAfter(queue: Queue, environment: PluginEnvironment, page: readonly Job[]): Promise<readonly Job[]> {
   for (const { id, state, dueAt } of page.toReversed()) {
     const isInPlace = async (): Promise<boolean> => {

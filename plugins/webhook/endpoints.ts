@@ -61,10 +61,14 @@ export async function removeEndpoint(kv: Kv, id: string): Promise<void> {
 }
 
 /**
- * Changes an endpoint and returns it; undefined if there is none. `change` may run several times; an endpoint that it returns as
- * it was is not written.
+ * Changes an endpoint and returns it; undefined if there is none. `change` may run several times; an endpoint that it
+ * returns as it was is not written.
  */
-export async function changeEndpoint(kv: Kv, id: string, change: (endpoint: Endpoint) => Endpoint): Promise<Endpoint | undefined> {
+export async function changeEndpoint(
+  kv: Kv,
+  id: string,
+  change: (endpoint: Endpoint) => Endpoint,
+): Promise<Endpoint | undefined> {
   for (;;) {
     const stored = await kv.get(ENDPOINT_PREFIX + id);
     if (stored === undefined) return undefined;
@@ -77,7 +81,10 @@ export async function changeEndpoint(kv: Kv, id: string, change: (endpoint: Endp
 /** The event that endpoints which ask for no types received before there were others about moderation. */
 const ALWAYS_SENT = 'moderation.rejected';
 
-/** Whether an endpoint receives events of this type now. What moderators have not approved is sent only to who asks for it. */
+/**
+ * Whether an endpoint receives events of this type now. What moderators have not approved is sent only to who asks for
+ * it.
+ */
 export function receives({ disabled, events }: Endpoint, { type }: PluginEvent): boolean {
   if (disabled !== null) return false;
   return events === null ? !type.startsWith('moderation.') || type === ALWAYS_SENT : events.includes(type);
@@ -97,8 +104,11 @@ export function secretsAt({ secret, previous }: Endpoint, now: number): string[]
 export function urlFault(url: string): string | null {
   if (url.length > 2_048) return `has ${url.length} characters; at most 2048 are allowed`;
   const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) return 'must be an http or https URL, such as https://example.com/webhooks';
-  return parsed.username === '' && parsed.password === '' ? null : 'must not contain a user name or password; the signature authenticates a delivery';
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol))
+    return 'must be an http or https URL, such as https://example.com/webhooks';
+  return parsed.username === '' && parsed.password === ''
+    ? null
+    : 'must not contain a user name or password; the signature authenticates a delivery';
 }
 
 /** The first of these that is no type of event; undefined if all are. */
@@ -113,6 +123,8 @@ function asPayload(endpoint: Endpoint): Payload {
 
 /** A stored endpoint. Until 0.2 it had at most one previous secret, which was not in a list. */
 function endpointOf(stored: unknown): Endpoint {
-  const endpoint = stored as Omit<Endpoint, 'previous'> & { readonly previous: readonly PreviousSecret[] | PreviousSecret | null };
+  const endpoint = stored as Omit<Endpoint, 'previous'> & {
+    readonly previous: readonly PreviousSecret[] | PreviousSecret | null;
+  };
   return { ...endpoint, previous: endpoint.previous === null ? [] : [endpoint.previous].flat() };
 }

@@ -13,12 +13,16 @@ export default definePlugin({
   apiVersion: 1,
   config: Type.Object({}),
   setup(host) {
-    const deliveries = host.queue('deliveries', (job, { attempt }, environment) => deliver(host, job, attempt, environment), {
-      retryDelaysMs: RETRY_DELAYS_MS,
-      concurrency: 256,
-      groupConcurrency: 16,
-      timeoutMs: 20_000,
-    });
+    const deliveries = host.queue(
+      'deliveries',
+      (job, { attempt }, environment) => deliver(host, job, attempt, environment),
+      {
+        retryDelaysMs: RETRY_DELAYS_MS,
+        concurrency: 256,
+        groupConcurrency: 16,
+        timeoutMs: 20_000,
+      },
+    );
     host.action(
       '*',
       async (event, { environment }) => {

@@ -10,10 +10,20 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 /** The outcome of one attempt. `status` is null if there was no answer. */
 export type Outcome =
   | { readonly ok: true; readonly status: number }
-  | { readonly ok: false; readonly status: number | null; readonly reason: string; readonly retryAfterMs: number | null };
+  | {
+      readonly ok: false;
+      readonly status: number | null;
+      readonly reason: string;
+      readonly retryAfterMs: number | null;
+    };
 
 /** Sends a message to an endpoint once. Only an answer of 2xx is a success. Never rejects. */
-export async function send(http: Http, endpoint: Endpoint, { eventId, body }: Pick<Message, 'eventId' | 'body'>, now: number): Promise<Outcome> {
+export async function send(
+  http: Http,
+  endpoint: Endpoint,
+  { eventId, body }: Pick<Message, 'eventId' | 'body'>,
+  now: number,
+): Promise<Outcome> {
   const timestamp = Math.floor(now / 1_000);
   const headers = {
     'content-type': 'application/json',
@@ -23,14 +33,28 @@ export async function send(http: Http, endpoint: Endpoint, { eventId, body }: Pi
     'webhook-signature': sign(secretsAt(endpoint, now), eventId, timestamp, body),
   };
   try {
-    const { status, retryAfterMs } = await http.request(endpoint.url, { method: 'POST', headers, body, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES });
-    return status >= 200 && status < 300 ? { ok: true, status } : { ok: false, status, reason: meaningOf(status), retryAfterMs };
+    const { status, retryAfterMs } = await http.request(endpoint.url, {
+      method: 'POST',
+      headers,
+      body,
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_ANSWER_BYTES,
+    });
+    return status >= 200 && status < 300
+      ? { ok: true, status }
+      : { ok: false, status, reason: meaningOf(status), retryAfterMs };
   } catch (error) {
-    return { ok: false, status: null, reason: error instanceof Error ? error.message : String(error), retryAfterMs: null };
+    return {
+      ok: false,
+      status: null,
+      reason: error instanceof Error ? error.message : String(error),
+      retryAfterMs: null,
+    };
   }
 }
 
 function meaningOf(status: number): string {
-  if (status >= 300 && status < 400) return `answered ${status}: redirects are not followed, so the endpoint needs the final URL`;
+  if (status >= 300 && status < 400)
+    return `answered ${status}: redirects are not followed, so the endpoint needs the final URL`;
   return `answered ${status}`;
 }

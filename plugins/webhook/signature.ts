@@ -18,7 +18,9 @@ export function secretFault(secret: string): string | null {
   const text = secret.slice(PREFIX.length);
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text) return `must be ${wanted}, and is not base64`;
-  return bytes.length < MIN_BYTES || bytes.length > MAX_BYTES ? `must be ${wanted}, and has ${bytes.length} bytes` : null;
+  return bytes.length < MIN_BYTES || bytes.length > MAX_BYTES
+    ? `must be ${wanted}, and has ${bytes.length} bytes`
+    : null;
 }
 
 /**
@@ -28,7 +30,11 @@ export function secretFault(secret: string): string | null {
  */
 export function sign(secrets: readonly string[], id: string, timestamp: number, body: string): string {
   return secrets
-    .map((secret) => createHmac('sha256', Buffer.from(secret.slice(PREFIX.length), 'base64')).update(`${id}.${timestamp}.${body}`).digest('base64'))
+    .map((secret) =>
+      createHmac('sha256', Buffer.from(secret.slice(PREFIX.length), 'base64'))
+        .update(`${id}.${timestamp}.${body}`)
+        .digest('base64'),
+    )
     .map((signature) => `v1,${signature}`)
     .join(' ');
 }

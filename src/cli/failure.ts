@@ -14,14 +14,22 @@ export class Failure extends Error {
   readonly exitCode: FailureCode;
   /** The kind of the failure, for scripts: a code of docs/errors.md, or one of docs/cli.md. */
   readonly code: string;
-  /** Remedies for the operator, one sentence or command each. Commands are in backticks: they are printed with the --dir of this call. */
+  /**
+   * Remedies for the operator, one sentence or command each. Commands are in backticks: they are printed with the --dir
+   * of this call.
+   */
   readonly remedies: readonly string[];
 
   /**
    * @param message what happened and what it means, in full sentences
    * @param code `usage` or `failed`, by the exit code, when absent
    */
-  constructor(message: string, remedies: readonly string[] = [], exitCode: FailureCode = 1, code = exitCode === 2 ? 'usage' : 'failed') {
+  constructor(
+    message: string,
+    remedies: readonly string[] = [],
+    exitCode: FailureCode = 1,
+    code = exitCode === 2 ? 'usage' : 'failed',
+  ) {
     super(message);
     this.remedies = remedies;
     this.exitCode = exitCode;
@@ -43,9 +51,11 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   environment_disabled: '`collab env update <slug> --disabled false` enables it again.',
   key_not_found: '`collab key list --env <slug>` lists the keys of an environment.',
   room_not_found: '`collab room list --env <slug>` lists the rooms of an environment.',
-  thread_not_found: 'It may have been deleted, or belong to another environment. `collab thread list <roomId> --env <slug>` lists the threads of a room.',
+  thread_not_found:
+    'It may have been deleted, or belong to another environment. `collab thread list <roomId> --env <slug>` lists the threads of a room.',
   file_not_found: '`collab upload list --env <slug>` lists the uploads of an environment.',
-  comment_not_found: 'It may have been deleted, which also removes its notifications, or belong to another environment: `collab env list` lists all.',
+  comment_not_found:
+    'It may have been deleted, which also removes its notifications, or belong to another environment: `collab env list` lists all.',
   unknown_user: '`collab user add <id> --env <slug>` adds a user.',
   quota_exceeded: '`collab env update <slug> --quotas <name>=<n>` changes a quota.',
   user_not_found: '`collab user list --env <slug>` lists the known users.',
@@ -61,19 +71,26 @@ const remedies: Partial<Record<ErrorCode, string>> = {
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof ConfigError) return configFailure(thrown);
-  if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
+  if (thrown instanceof StartError)
+    return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
   if (thrown instanceof DataError) return dataFailure(thrown);
   if (thrown instanceof CollabError) return domainFailure(thrown);
   const denial = accessDenialOf(thrown);
   if (denial !== null) return accessFailure(denial, SYSTEM);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
-  if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${systemText(thrown)}.`, systemRemedies(thrown), 1, SYSTEM);
+  if (isSystemError(thrown))
+    return new Failure(
+      `The operating system reported an error: ${systemText(thrown)}.`,
+      systemRemedies(thrown),
+      1,
+      SYSTEM,
+    );
   return bugFailure(thrown);
 }
 
 /**
- * `asFailure` for what nothing has caught: an error of the operating system that is not one of a file, such as that of a socket, is a bug
- * then, whose stack is needed.
+ * `asFailure` for what nothing has caught: an error of the operating system that is not one of a file, such as that of
+ * a socket, is a bug then, whose stack is needed.
  */
 export function asUncaughtFailure(thrown: unknown): Failure {
   const system = systemErrorOf(thrown);
@@ -83,28 +100,49 @@ export function asUncaughtFailure(thrown: unknown): Failure {
 
 /** The failure of a command that used the folder `dir` and was ended by a signal. */
 export function crashFailure(dir: string): Failure {
-  return new Failure(`A signal ended this command (SIGSEGV, SIGBUS, SIGABRT or SIGKILL) while it used ${dir}. Often a disk that fails or is full has caused that, or a lack of memory.`, [
-    'Look at the kernel log (dmesg), then run the command again.',
-    '`collab doctor` finds out whether the files can be read.',
-  ], 1, 'ended_by_signal');
+  return new Failure(
+    `A signal ended this command (SIGSEGV, SIGBUS, SIGABRT or SIGKILL) while it used ${dir}. Often a disk that fails or is full has caused that, or a lack of memory.`,
+    [
+      'Look at the kernel log (dmesg), then run the command again.',
+      '`collab doctor` finds out whether the files can be read.',
+    ],
+    1,
+    'ended_by_signal',
+  );
 }
 
 function bugFailure(thrown: unknown): Failure {
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-  return new Failure(`An unexpected error occurred. This is a bug in Collab.\n${report}`, [
-    '`collab doctor` may show the cause. If not, please report the lines above.',
-  ], 1, 'internal');
+  return new Failure(
+    `An unexpected error occurred. This is a bug in Collab.\n${report}`,
+    ['`collab doctor` may show the cause. If not, please report the lines above.'],
+    1,
+    'internal',
+  );
 }
 
 function configFailure(error: ConfigError): Failure {
   const lines = error.problems.map(renderProblem);
-  const message = lines.length === 1 ? (lines[0] ?? '') : `The configuration has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
-  return new Failure(message, ['Correct it, then run `collab config check`. `collab config example` shows every option.'], 2, 'invalid_configuration');
+  const message =
+    lines.length === 1
+      ? (lines[0] ?? '')
+      : `The configuration has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+  return new Failure(
+    message,
+    ['Correct it, then run `collab config check`. `collab config example` shows every option.'],
+    2,
+    'invalid_configuration',
+  );
 }
 
 function dataFailure({ message, remedy }: DataError): Failure {
   if (remedy !== null) return new Failure(message, [remedy], 1, 'store_not_usable');
-  return new Failure(message, ['`collab doctor` checks the rest of the folder.', '`collab restore <backup>` restores a backup.'], 1, 'data_damaged');
+  return new Failure(
+    message,
+    ['`collab doctor` checks the rest of the folder.', '`collab restore <backup>` restores a backup.'],
+    1,
+    'data_damaged',
+  );
 }
 
 function domainFailure(error: CollabError): Failure {
@@ -113,10 +151,20 @@ function domainFailure(error: CollabError): Failure {
   if (denial !== null) return accessFailure(denial, error.code);
   const disk = systemErrorOf(cause);
   if (disk !== null && path !== undefined) {
-    return new Failure(`${path} cannot be ${actionOf(cause)}: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name), 1, error.code);
+    return new Failure(
+      `${path} cannot be ${actionOf(cause)}: ${disk.meaning} (${disk.name}).`,
+      diskRemedies(disk.name),
+      1,
+      error.code,
+    );
   }
   const remedy = remedies[error.code];
-  return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
+  return new Failure(
+    sentence(error.message),
+    remedy === undefined ? [] : [remedy],
+    error.kind.status === 400 ? 2 : 1,
+    error.code,
+  );
 }
 
 /** What a call on a file was to do with it. */
@@ -129,7 +177,9 @@ function accessFailure({ message, remedy }: AccessDenial, code: string): Failure
   const remedies = [remedy];
   if (actsForRoot()) {
     const own = `${process.getuid?.()}:${process.getgid?.()}`;
-    remedies.push(`As root, commands run as the owner of the folder, so that the server can use what they write. To let that user use a path: chown -R ${own} <path>`);
+    remedies.push(
+      `As root, commands run as the owner of the folder, so that the server can use what they write. To let that user use a path: chown -R ${own} <path>`,
+    );
   }
   return new Failure(message, remedies, 1, code);
 }
@@ -137,7 +187,12 @@ function accessFailure({ message, remedy }: AccessDenial, code: string): Failure
 function folderFailure(error: NodeJS.ErrnoException & { code: string }): Failure {
   const { name, meaning } = systemErrorOf(error) ?? { name: error.code, meaning: error.code };
   const reason = name === 'ENOENT' ? 'the system does not allow folders there' : `${meaning} (${name})`;
-  return new Failure(`The folder ${error.path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(name) ? ['Choose another folder.'] : systemRemedies(error), 1, SYSTEM);
+  return new Failure(
+    `The folder ${error.path} cannot be created: ${reason}.`,
+    ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(name) ? ['Choose another folder.'] : systemRemedies(error),
+    1,
+    SYSTEM,
+  );
 }
 
 function sentence(text: string): string {
@@ -151,7 +206,9 @@ function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException & { cod
 /** The message of a system error. Node.js does not know all of them: `Unknown system error -122`. */
 function systemText(error: NodeJS.ErrnoException): string {
   const known = systemErrorOf(error);
-  return known === null ? error.message : error.message.replace(/^Unknown system error -\d+: Unknown system error -\d+/, `${known.name}: ${known.meaning}`);
+  return known === null
+    ? error.message
+    : error.message.replace(/^Unknown system error -\d+: Unknown system error -\d+/, `${known.name}: ${known.meaning}`);
 }
 
 function systemRemedies(error: NodeJS.ErrnoException): readonly string[] {
@@ -161,10 +218,15 @@ function systemRemedies(error: NodeJS.ErrnoException): readonly string[] {
 }
 
 function diskRemedies(name: string | undefined): readonly string[] {
-  if (name === 'EACCES' || name === 'EPERM') return ['Run the command as the owner of the folder, or give this user write permission.'];
+  if (name === 'EACCES' || name === 'EPERM')
+    return ['Run the command as the owner of the folder, or give this user write permission.'];
   if (name === 'ENOSPC') return ['Free space on that disk.'];
   if (name === 'EDQUOT') return ['Free space that counts for this quota, or raise it (`quota`, `repquota` show it).'];
-  if (name === 'EROFS') return ['The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount it for writing or choose another path.'];
-  if (name === 'EIO') return ['Check the kernel log (dmesg) for errors of the disk, and check that your backups are recent.'];
+  if (name === 'EROFS')
+    return [
+      'The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount it for writing or choose another path.',
+    ];
+  if (name === 'EIO')
+    return ['Check the kernel log (dmesg) for errors of the disk, and check that your backups are recent.'];
   return ['`collab doctor` may show the cause.'];
 }

@@ -53,8 +53,8 @@ const CLOSED_OUTPUT = 141;
  * Runs one command line.
  *
  * @param argv the arguments after the program's name
- * @returns the exit code: 0 success, 1 failure, 2 wrong call or configuration, 3 the server is stopped (`status`), 130 or 143 ended by a signal, 141 the reader
- *   of its output is gone. All output has been written.
+ * @returns the exit code: 0 success, 1 failure, 2 wrong call or configuration, 3 the server is stopped (`status`), 130
+ *   or 143 ended by a signal, 141 the reader of its output is gone. All output has been written.
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const output = watchOutput(argv);
@@ -68,7 +68,8 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   try {
     program = await createProgram(argv, onUse);
     await program.parseAsync([...argv], { from: 'user' });
-    // A server keeps running without its output, and has set its exit code. Other commands have failed if their output failed.
+    // A server keeps running without its output, and has set its exit code. Other commands have failed if their output
+    // failed.
     return Number(process.exitCode ?? (await output.exitCode()));
   } catch (error) {
     if (error instanceof InterruptedError) return error.exitCode;
@@ -95,11 +96,17 @@ function withUsage(failure: Failure, argv: readonly string[], program: Command |
   const { message, remedies, exitCode, code } = failure;
   if (program === undefined || exitCode !== 2 || code === 'start_failed' || remedies.length > 0) return failure;
   const words = namedCommand(program, argv);
-  const remedy = words.length === 0 ? '`collab --help` lists the commands.' : `\`collab ${words.join(' ')} --help\` shows its usage.`;
+  const remedy =
+    words.length === 0
+      ? '`collab --help` lists the commands.'
+      : `\`collab ${words.join(' ')} --help\` shows its usage.`;
   return new Failure(message, [remedy], exitCode, code);
 }
 
-/** Reports a command line that commander has refused. Without a command it has printed the help, but not as JSON. Returns the exit code. */
+/**
+ * Reports a command line that commander has refused. Without a command it has printed the help, but not as JSON.
+ * Returns the exit code.
+ */
 function reportUsage(argv: readonly string[], { code, message }: CommanderError, program: Command | undefined): number {
   if (code !== 'commander.help') return report(argv, new Failure(message.replace(/^error: /, ''), [], 2), program);
   return asksJson(argv) ? report(argv, new Failure('A command is missing.', [], 2), program) : 2;
@@ -116,19 +123,29 @@ function asksJson(argv: readonly string[]): boolean {
  *
  * @param onUse called before a command that may open the store of a folder
  */
-export async function createProgram(argv: readonly string[], onUse: (dir: string) => void = () => {}): Promise<Command> {
+export async function createProgram(
+  argv: readonly string[],
+  onUse: (dir: string) => void = () => {},
+): Promise<Command> {
   const program = new Command('collab')
     .description('Self-hosted comments: threads pinned to a page, live in every browser.')
     .version(buildVersion, '-v, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
     .helpCommand('help [command]', 'Show help for a command.')
-    .option('--dir <folder>', 'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).', pathOption)
+    .option(
+      '--dir <folder>',
+      'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).',
+      pathOption,
+    )
     .option('--json', 'Print one JSON document.')
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
     .configureOutput({ outputError: () => {}, ...(asksJson(argv) && { writeErr: () => {} }) })
     .exitOverride()
     .hook('preAction', (_program, command) => prepare(command, onUse))
-    .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.');
+    .addHelpText(
+      'after',
+      '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.',
+    );
   const first = firstWord(argv);
   // Completions are of all commands.
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
@@ -148,7 +165,10 @@ export async function createProgram(argv: readonly string[], onUse: (dir: string
   }
   if (first === 'completion') {
     await becomeOwner(chooseFolder(givenFolder(argv)));
-    const [{ knownPlugins }, { registerAllPluginCommands }] = await Promise.all([import('./named-plugin.ts'), import('./plugin-commands.ts')]);
+    const [{ knownPlugins }, { registerAllPluginCommands }] = await Promise.all([
+      import('./named-plugin.ts'),
+      import('./plugin-commands.ts'),
+    ]);
     await registerAllPluginCommands(program, knownPlugins(argv));
   }
   return program;
@@ -163,7 +183,10 @@ async function prepare(command: Command, onUse: (dir: string) => void): Promise<
   if (command.name() !== 'start') onUse(dir);
 }
 
-/** Before code of the plugins that a folder names is loaded, too: it is that of the owner of the folder, and not of root. */
+/**
+ * Before code of the plugins that a folder names is loaded, too: it is that of the owner of the folder, and not of
+ * root.
+ */
 async function becomeOwner(dir: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { becomeOwnerOf } = await import('./shared/folder-owner.ts');

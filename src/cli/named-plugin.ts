@@ -8,9 +8,9 @@ import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder } from './shared/invocation.ts';
 
 /**
- * The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. A shipped plugin is
- * known by what the entry uses. Of the others, those whose module contains the name are loaded first, so that a command need not
- * wait for plugins that it does not use.
+ * The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. A
+ * shipped plugin is known by what the entry uses. Of the others, those whose module contains the name are loaded first,
+ * so that a command need not wait for plugins that it does not use.
  */
 export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
   if (!PLUGIN_NAME.test(name)) return undefined;
@@ -27,7 +27,12 @@ export async function namedPlugin(name: string, argv: readonly string[]): Promis
 /** The entries of all plugins that `namedPlugin` finds: those of the configuration, and the other shipped ones. */
 export function knownPlugins(argv: readonly string[]): readonly PluginEntry[] {
   const configured = configuredPlugins(givenFolder(argv));
-  return [...configured, ...shippedNames().filter((name) => !configured.some(({ use }) => use === name)).map((use) => ({ use }))];
+  return [
+    ...configured,
+    ...shippedNames()
+      .filter((name) => !configured.some(({ use }) => use === name))
+      .map((use) => ({ use })),
+  ];
 }
 
 function configuredPlugins(dir: string | undefined): readonly PluginEntry[] {
@@ -48,7 +53,9 @@ async function contains(entry: PluginEntry, name: string): Promise<boolean> {
   }
 }
 
-/** Whether the plugin of an entry has this name. Its options are left out: the command reports what is wrong with them. */
+/**
+ * Whether the plugin of an entry has this name. Its options are left out: the command reports what is wrong with them.
+ */
 async function isNamed({ use, folder }: PluginEntry, name: string): Promise<boolean> {
   try {
     return (await checkPlugin({ use, enabled: false, ...(folder !== undefined && { folder }) }, '')).name === name;

@@ -19,7 +19,8 @@ export interface DurationBounds {
  */
 export function durationOption(name: string, text: string, bounds?: DurationBounds): number {
   const seconds = parseDuration(text);
-  if (seconds === undefined) throw usageFailure(`--${name} must be a duration such as 45s, 30m, 1h or 90d, not "${text}".`);
+  if (seconds === undefined)
+    throw usageFailure(`--${name} must be a duration such as 45s, 30m, 1h or 90d, not "${text}".`);
   if (bounds === undefined || (seconds >= bounds.min && seconds <= bounds.max)) return seconds;
   const { min, max, remedy } = bounds;
   const message = `--${name} must be from ${formatDuration(min)} to ${formatDuration(max)}, not "${text}".`;
@@ -52,7 +53,9 @@ export function timeOption(name: string, text: string, now: number): string {
     return parseTime(name, text);
   } catch (error) {
     if (!(error instanceof CollabError)) throw error;
-    throw usageFailure(`--${name} must be a duration such as 7d, or an ISO 8601 time such as 2025-01-31T12:00:00Z, not "${text}".`);
+    throw usageFailure(
+      `--${name} must be a duration such as 7d, or an ISO 8601 time such as 2025-01-31T12:00:00Z, not "${text}".`,
+    );
   }
 }
 
@@ -107,5 +110,8 @@ export function pathArgument(name: string, text: string): string {
 
 /** Splits a comma-separated option; trims its parts and drops empty ones. */
 export function listOption(text: string): string[] {
-  return text.split(',').map((part) => part.trim()).filter((part) => part !== '');
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }

@@ -72,12 +72,24 @@ function pluginFailure(error: unknown): Failure {
   return new Failure(firstLine(error), ['`collab plugin check` shows all problems.'], 2);
 }
 
-async function run({ plugin }: LoadedPlugin, entry: PluginEntry, index: number, command: Command, given: readonly unknown[]): Promise<void> {
+async function run(
+  { plugin }: LoadedPlugin,
+  entry: PluginEntry,
+  index: number,
+  command: Command,
+  given: readonly unknown[],
+): Promise<void> {
   const at = invocationOf(command);
   const options = command.opts<Record<string, string | true | undefined> & { env: string; yes?: true }>();
   const result = await withStore(at, async (ctx, config) => {
     const { id, slug } = await findEnvironment(ctx, options.env);
-    const { hooks, settings, close } = await open(entry, plugin.name, ctx, config, recording(ctx, id, plugin.name, command.name()));
+    const { hooks, settings, close } = await open(
+      entry,
+      plugin.name,
+      ctx,
+      config,
+      recording(ctx, id, plugin.name, command.name()),
+    );
     const call: CommandCall<unknown> = {
       arguments: given.flat().filter((argument): argument is string => typeof argument === 'string'),
       options,
@@ -108,12 +120,19 @@ interface OpenPlugin {
   readonly close: () => Promise<void>;
 }
 
-/** A context that records the command in the audit log of the environment, in the commit of the first change that it makes. */
+/**
+ * A context that records the command in the audit log of the environment, in the commit of the first change that it
+ * makes.
+ */
 function recording(ctx: Context, environmentId: string, plugin: string, command: string): Context {
   const record = (tx: Transaction, written: readonly WrittenRecord[]): Promise<void> => {
     const key = written.find(({ partition }) => partition === pluginKvOf(environmentId, plugin))?.key;
     const details = { command, ...(key !== undefined && { key }) };
-    return appendAuditRecord(ctx, tx, environmentId, { action: 'plugin.command', target: { kind: 'plugin', id: plugin }, details });
+    return appendAuditRecord(ctx, tx, environmentId, {
+      action: 'plugin.command',
+      target: { kind: 'plugin', id: plugin },
+      details,
+    });
   };
   return { ...ctx, store: recordingStore(ctx.store, record) };
 }
@@ -124,14 +143,23 @@ async function open(entry: PluginEntry, name: string, ctx: Context, config: Conf
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
   // The filters of all plugins are loaded once a command delivers something, which few do.
   let all: Promise<WebPlugins> | undefined;
-  const passes: RunDeliveryFilters = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
+  const passes: RunDeliveryFilters = async (...call) =>
+    (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
   const hooks = await setUp(plugin, localServices(name, entry, { ctx: own, config, log, passes }));
   return { hooks, settings, close: async () => (await all)?.close() };
 }
 
 function print(json: boolean, { json: document, text, next = [] }: CommandResult): void {
   printResult(json, document, () => {
-    const shown = typeof text === 'string' ? text : text.rows.length === 0 ? 'There are none.' : table([...text.header], text.rows.map((row) => [...row]));
+    const shown =
+      typeof text === 'string'
+        ? text
+        : text.rows.length === 0
+          ? 'There are none.'
+          : table(
+              [...text.header],
+              text.rows.map((row) => [...row]),
+            );
     return next.length === 0 ? shown : `${shown}${nextSteps(...next)}`;
   });
 }

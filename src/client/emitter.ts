@@ -9,7 +9,10 @@ class Listeners<T> extends Set<(event: T) => void> {
     return () => void this.delete(own);
   }
 
-  /** Calls the current listeners. Skips one that is removed meanwhile; one that is added meanwhile receives the next event. */
+  /**
+   * Calls the current listeners. Skips one that is removed meanwhile; one that is added meanwhile receives the next
+   * event.
+   */
   call(event: T): void {
     for (const listener of [...this]) if (this.has(listener)) guarded(() => listener(event));
   }
@@ -26,7 +29,10 @@ export class Emitter<Events extends object> {
     return listeners.on(listener);
   }
 
-  /** Calls the listeners of a type. An error in one is reported as unhandled and does not keep the others from being called. */
+  /**
+   * Calls the listeners of a type. An error in one is reported as unhandled and does not keep the others from being
+   * called.
+   */
   emit<T extends keyof Events>(type: T, event: Events[T]): void {
     this.#listeners.get(type)?.call(event as never);
   }

@@ -8,10 +8,19 @@ import type { ErrorCode } from '../model/errors.ts';
  * - `aborted`: the caller's `AbortSignal` aborted
  * - `closed`: the session has ended; its state says why
  * - `token_failed`: the token function of the page threw an error, returned no token, or did not answer within 30 s
- * - `protocol`: the response is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is not of one
+ * - `protocol`: the response is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is
+ *   not of one
  * - `invalid_signature`: a webhook was not signed with the secret, was changed, or is too old
  */
-export type CollabErrorCode = ErrorCode | 'network' | 'timeout' | 'aborted' | 'closed' | 'token_failed' | 'protocol' | 'invalid_signature';
+export type CollabErrorCode =
+  | ErrorCode
+  | 'network'
+  | 'timeout'
+  | 'aborted'
+  | 'closed'
+  | 'token_failed'
+  | 'protocol'
+  | 'invalid_signature';
 
 /** Details of a `CollabError`. */
 export interface CollabErrorDetails {
@@ -35,7 +44,11 @@ export class CollabError extends Error {
   readonly requestId: string | null;
   readonly retryAfter: number | null;
 
-  constructor(code: CollabErrorCode, message: string, { status = 0, requestId = null, retryAfter = null, cause }: CollabErrorDetails = {}) {
+  constructor(
+    code: CollabErrorCode,
+    message: string,
+    { status = 0, requestId = null, retryAfter = null, cause }: CollabErrorDetails = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.status = status;
@@ -45,13 +58,21 @@ export class CollabError extends Error {
 
   /** Holds for the errors of every entry of the SDK: each is bundled with a class `CollabError` of its own. */
   static override [Symbol.hasInstance](thrown: unknown): boolean {
-    return super[Symbol.hasInstance](thrown) || (this === CollabError && thrown instanceof Error && thrown.name === 'CollabError');
+    return (
+      super[Symbol.hasInstance](thrown) ||
+      (this === CollabError && thrown instanceof Error && thrown.name === 'CollabError')
+    );
   }
 }
 
 /** The error as a `CollabError`: itself, or `network` for one that the platform threw. */
 export function asCollabError(thrown: unknown, what: string): CollabError {
   if (thrown instanceof CollabError) return thrown;
-  if (thrown instanceof Error && thrown.name === 'AbortError') return new CollabError('aborted', `${what} was cancelled.`, { cause: thrown });
-  return new CollabError('network', `${what} failed: the server cannot be reached. Check the connection and try again.`, { cause: thrown });
+  if (thrown instanceof Error && thrown.name === 'AbortError')
+    return new CollabError('aborted', `${what} was cancelled.`, { cause: thrown });
+  return new CollabError(
+    'network',
+    `${what} failed: the server cannot be reached. Check the connection and try again.`,
+    { cause: thrown },
+  );
 }

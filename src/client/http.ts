@@ -21,15 +21,29 @@ export function responseError({ status, header }: ResponseHead, body: string): C
   const named = header('X-Error-Code') as CollabErrorCode | null;
   const code = named ?? codes[status] ?? (status >= 500 ? 'internal' : 'protocol');
   const retryAfter = retryAfterOf(header('Retry-After'));
-  return new CollabError(code, messageOf(body) ?? `The server answered ${status}.`, { status, requestId: header('X-Request-Id'), retryAfter });
+  return new CollabError(code, messageOf(body) ?? `The server answered ${status}.`, {
+    status,
+    requestId: header('X-Request-Id'),
+    retryAfter,
+  });
 }
 
-/** Requests `what`. Resolves with a response of 2xx; rejects with a `CollabError` for any other, and if there is none. */
-export async function fetchResponse(fetch: typeof globalThis.fetch, url: string, init: RequestInit, what: string): Promise<Response> {
+/**
+ * Requests `what`. Resolves with a response of 2xx; rejects with a `CollabError` for any other, and if there is none.
+ */
+export async function fetchResponse(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  init: RequestInit,
+  what: string,
+): Promise<Response> {
   try {
     const response = await fetch(url, init);
     if (response.ok) return response;
-    throw responseError({ status: response.status, header: (name) => response.headers.get(name) }, await response.text());
+    throw responseError(
+      { status: response.status, header: (name) => response.headers.get(name) },
+      await response.text(),
+    );
   } catch (thrown) {
     throw asCollabError(thrown, what);
   }
@@ -40,7 +54,11 @@ export function parseResponse(body: string, { status, header }: ResponseHead): u
   try {
     return JSON.parse(body) as unknown;
   } catch {
-    throw new CollabError('protocol', `The server answered ${status} with something else than JSON. Check the address of the server and the proxies before it.`, { status, requestId: header('X-Request-Id') });
+    throw new CollabError(
+      'protocol',
+      `The server answered ${status} with something else than JSON. Check the address of the server and the proxies before it.`,
+      { status, requestId: header('X-Request-Id') },
+    );
   }
 }
 

@@ -9,7 +9,17 @@ export type { RoomComment, RoomSnapshot, RoomThread, TypingUser } from './room/s
 export type { ConnectionStatus, SessionOptions, SessionState, TokenProvider, TokenReason } from './session/options.ts';
 export { CollabSession } from './session/session.ts';
 export type { EventList, EventPage } from './rest/event-pages.ts';
-export { type BackendUser, CollabClient, type HeldContent, type NotificationSettingsChange, type P2pState, type QueueItem, type Subscription, type ThreadWithComments, type TokenRequest } from './rest/client.ts';
+export {
+  type BackendUser,
+  CollabClient,
+  type HeldContent,
+  type NotificationSettingsChange,
+  type P2pState,
+  type QueueItem,
+  type Subscription,
+  type ThreadWithComments,
+  type TokenRequest,
+} from './rest/client.ts';
 export type { Call, CallOptions, ClientOptions } from './rest/transport.ts';
 export { type VerifiedWebhook, verifyWebhook, type WebhookDelivery } from './rest/webhooks.ts';
 export type { Attachment } from '../model/attachment.ts';

@@ -1,5 +1,5 @@
-// The common part of browsers, Node, Bun and Deno, as far as the SDK uses it. The types are minimal, so that they fit the
-// declarations of each platform.
+// The common part of browsers, Node, Bun and Deno, as far as the SDK uses it. The types are minimal, so that they fit
+// the declarations of each platform.
 
 /** A WebSocket as browsers, Node 22 and the package `ws` implement it. */
 export interface Socket {

@@ -7,11 +7,12 @@ import type { SessionState } from './session/options.ts';
 import type { CollabSession } from './session/session.ts';
 import type { CollabCommentsAttributes, CollabCommentsElement } from './widget.ts';
 
-// The entry of `collab/react`: hooks over the observables of the SDK, for React 18 and later. A component is rendered again
-// when the part that it uses has changed.
+// The entry of `collab/react`: hooks over the observables of the SDK, for React 18 and later. A component is rendered
+// again when the part that it uses has changed.
 
 /** The attributes of `<collab-comments>` in JSX. */
-export type CollabCommentsProps = CollabCommentsAttributes & DetailedHTMLProps<HTMLAttributes<CollabCommentsElement>, CollabCommentsElement>;
+export type CollabCommentsProps = CollabCommentsAttributes &
+  DetailedHTMLProps<HTMLAttributes<CollabCommentsElement>, CollabCommentsElement>;
 
 declare module 'react' {
   namespace JSX {

@@ -11,7 +11,9 @@ export function sharedSocketsOf(page: Globals): SocketConstructor {
   const hubOf = (name: string | null): Hub | null => {
     const locks = page.navigator?.locks;
     if (name === null || locks === undefined || page.BroadcastChannel === undefined) return null;
-    const hub = hubs.get(name) ?? new Hub({ page, locks, channel: new page.BroadcastChannel(name), name, onEnd: () => hubs.delete(name) });
+    const hub =
+      hubs.get(name) ??
+      new Hub({ page, locks, channel: new page.BroadcastChannel(name), name, onEnd: () => hubs.delete(name) });
     hubs.set(name, hub);
     return hub;
   };
@@ -69,8 +71,8 @@ export function sharedSocketsOf(page: Globals): SocketConstructor {
 }
 
 /**
- * A WebSocket that the tabs of a browser share, for `new CollabSession({ WebSocket: SharedSocket })`: tabs of the same origin,
- * server, publishable key and identity of the token have one connection (docs/sdk.md, "One connection for all tabs"). Where
- * that is not possible it is a WebSocket of its own.
+ * A WebSocket that the tabs of a browser share, for `new CollabSession({ WebSocket: SharedSocket })`: tabs of the same
+ * origin, server, publishable key and identity of the token have one connection (docs/sdk.md, "One connection for all
+ * tabs"). Where that is not possible it is a WebSocket of its own.
  */
 export const SharedSocket: SocketConstructor = sharedSocketsOf(platform);

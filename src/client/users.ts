@@ -34,13 +34,24 @@ export class UserDirectory {
   }
 
   /** Adds the users of `user.updated` or of presence rows, which do not say what kind they are. */
-  update(users: readonly (Pick<PresenceRow, 'userId' | 'name' | 'avatarUrl'> & Partial<Pick<EventUser, 'kind'>>)[]): void {
-    this.add(Object.fromEntries(users.map(({ userId, name, avatarUrl, kind = this.#users[userId]?.kind ?? 'user' }) => [userId, { userId, name, avatarUrl, kind }])));
+  update(
+    users: readonly (Pick<PresenceRow, 'userId' | 'name' | 'avatarUrl'> & Partial<Pick<EventUser, 'kind'>>)[],
+  ): void {
+    this.add(
+      Object.fromEntries(
+        users.map(({ userId, name, avatarUrl, kind = this.#users[userId]?.kind ?? 'user' }) => [
+          userId,
+          { userId, name, avatarUrl, kind },
+        ]),
+      ),
+    );
   }
 
   /** Asks for users, by id or text, and adds those that the server has. A durable question waits for the connection. */
   async find(which: object, durable = false): Promise<Readonly<Record<string, UserSummary>>> {
-    const { users } = (await this.#requests.request('users.lookup', which, { durable })) as { users: Readonly<Record<string, UserSummary>> };
+    const { users } = (await this.#requests.request('users.lookup', which, { durable })) as {
+      users: Readonly<Record<string, UserSummary>>;
+    };
     this.add(users);
     return users;
   }

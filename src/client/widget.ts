@@ -18,7 +18,9 @@ export interface CollabCommentsEventDetails {
 }
 
 /** The events of the element, as `addEventListener` takes them. */
-export type CollabCommentsEventMap = { [Name in keyof CollabCommentsEventDetails]: CustomEvent<CollabCommentsEventDetails[Name]> };
+export type CollabCommentsEventMap = {
+  [Name in keyof CollabCommentsEventDetails]: CustomEvent<CollabCommentsEventDetails[Name]>;
+};
 
 /** The element `<collab-comments>`; docs/widget.md describes its interface. */
 export interface CollabCommentsElement extends HTMLElement {
@@ -38,10 +40,16 @@ export interface CollabCommentsElement extends HTMLElement {
   /** Returns a token of the user; called for each connection, and before a token expires. */
   tokenProvider: TokenProvider | null;
   /** A session that the page has already, instead of key and token. */
-  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'> | null;
+  session: Pick<
+    CollabSession,
+    'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'
+  > | null;
   /** Texts that replace those of the widget. */
   strings: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-  /** Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the room has no such thread. */
+  /**
+   * Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the
+   * room has no such thread.
+   */
   openThread(threadId: string, commentId?: string | null): void;
   /** Opens or closes the panel. */
   togglePanel(open?: boolean): void;
@@ -52,10 +60,12 @@ export interface CollabCommentsElement extends HTMLElement {
 }
 
 /**
- * The attributes of the element in JSX, and the properties, which React sets from version 19 on. React 18 writes `false` as
- * text, so an attribute without a value is `true` or absent.
+ * The attributes of the element in JSX, and the properties, which React sets from version 19 on. React 18 writes
+ * `false` as text, so an attribute without a value is `true` or absent.
  */
-export interface CollabCommentsAttributes extends Partial<Pick<CollabCommentsElement, 'tokenProvider' | 'session' | 'strings'>> {
+export interface CollabCommentsAttributes extends Partial<
+  Pick<CollabCommentsElement, 'tokenProvider' | 'session' | 'strings'>
+> {
   readonly 'base-url'?: string | undefined;
   readonly 'publishable-key'?: string | undefined;
   readonly room?: string | undefined;

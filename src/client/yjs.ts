@@ -14,8 +14,8 @@ export interface YjsDocument {
 }
 
 /**
- * The part of the module `yjs` that the provider uses. The application passes its own: two copies of Yjs on a page do not work
- * together.
+ * The part of the module `yjs` that the provider uses. The application passes its own: two copies of Yjs on a page do
+ * not work together.
  */
 export interface Yjs<D extends YjsDocument> {
   applyUpdate(doc: D, update: Uint8Array, origin?: unknown): void;
@@ -50,7 +50,10 @@ const SEND_MS = 40;
 const SAVE_MS = 1_000;
 /** The length of the state vector of a document without content. */
 const EMPTY_VECTOR_BYTES = 1;
-/** How long to wait before saving another client's unsaved changes, whose author may be gone, in milliseconds; at random up to twice as long. */
+/**
+ * How long to wait before saving another client's unsaved changes, whose author may be gone, in milliseconds; at random
+ * up to twice as long.
+ */
 const ADOPT_MS = 10_000;
 /** The pause after a failure. */
 const RETRY_MS = 5_000;
@@ -60,9 +63,9 @@ const MAX_BROADCAST_BYTES = 6_000;
 /**
  * Keeps a Yjs document equal to that of the others in a room, and stores it in the shared state of the room.
  *
- * Changes are broadcast to the room, and merged into the stored state a second later. The event of that write makes every
- * client load what it lacks, so a lost broadcast delays a change, and loses none. After a reconnect both directions are
- * compared again. End it with `destroy`.
+ * Changes are broadcast to the room, and merged into the stored state a second later. The event of that write makes
+ * every client load what it lacks, so a lost broadcast delays a change, and loses none. After a reconnect both
+ * directions are compared again. End it with `destroy`.
  */
 export class YjsProvider<D extends YjsDocument> {
   readonly #options: YjsProviderOptions<D>;
@@ -194,21 +197,27 @@ export class YjsProvider<D extends YjsDocument> {
     this.#load();
   }
 
-  /** Loads what this document lacks, unless only the write of this provider has made the version. Calls at the same time share one. */
+  /**
+   * Loads what this document lacks, unless only the write of this provider has made the version. Calls at the same time
+   * share one.
+   */
   #load(version = Infinity): void {
     if (this.#ended) return;
     this.#versions.add(version);
     if (this.#versions.size > 1) return;
-    void this.#run(async () => {
-      this.#versions.delete(this.#version);
-      if (this.#versions.size === 0) return;
-      this.#versions.clear();
-      const { Y, doc } = this.#options;
-      const response = await this.#fetch('GET', `?sv=${toBase64Url(Y.encodeStateVector(doc))}`);
-      if (response.status === 200) this.#apply(new Uint8Array(await response.arrayBuffer()));
-      this.#set({ synced: true });
-      if (!this.#state.saved) this.#saveIn(SAVE_MS);
-    }, () => this.#load());
+    void this.#run(
+      async () => {
+        this.#versions.delete(this.#version);
+        if (this.#versions.size === 0) return;
+        this.#versions.clear();
+        const { Y, doc } = this.#options;
+        const response = await this.#fetch('GET', `?sv=${toBase64Url(Y.encodeStateVector(doc))}`);
+        if (response.status === 200) this.#apply(new Uint8Array(await response.arrayBuffer()));
+        this.#set({ synced: true });
+        if (!this.#state.saved) this.#saveIn(SAVE_MS);
+      },
+      () => this.#load(),
+    );
   }
 
   #saveIn(ms: number): void {
@@ -217,7 +226,10 @@ export class YjsProvider<D extends YjsDocument> {
     clearTimeout(this.#saveTimer);
     this.#saveTimer = setTimeout(() => {
       this.#saveAt = Infinity;
-      void this.#run(() => this.#put(), () => this.#saveIn(RETRY_MS));
+      void this.#run(
+        () => this.#put(),
+        () => this.#saveIn(RETRY_MS),
+      );
     }, ms);
   }
 
@@ -240,10 +252,16 @@ export class YjsProvider<D extends YjsDocument> {
     const { session, roomId } = this.#options;
     const type = 'application/octet-stream';
     const headers: Record<string, string> = body === undefined ? { Accept: type } : { 'Content-Type': type };
-    return session.fetch(`/rooms/${encodeURIComponent(roomId)}/p2p/state${query}`, { method, headers, body: (body ?? null) as NonNullable<RequestInit['body']> | null });
+    return session.fetch(`/rooms/${encodeURIComponent(roomId)}/p2p/state${query}`, {
+      method,
+      headers,
+      body: (body ?? null) as NonNullable<RequestInit['body']> | null,
+    });
   }
 
-  /** Runs one thing after the other. A failure is noted; `again` is called after a while, unless it would fail again. */
+  /**
+   * Runs one thing after the other. A failure is noted; `again` is called after a while, unless it would fail again.
+   */
   #run(work: () => Promise<void>, again?: () => void): Promise<void> {
     const running = this.#queue.then(async () => {
       try {
@@ -252,7 +270,8 @@ export class YjsProvider<D extends YjsDocument> {
       } catch (thrown) {
         const error = asCollabError(thrown, 'The shared document');
         this.#set({ error });
-        if (again !== undefined && !this.#ended && isTransient(error)) setTimeout(again, (error.retryAfter ?? 0) * 1_000 + RETRY_MS);
+        if (again !== undefined && !this.#ended && isTransient(error))
+          setTimeout(again, (error.retryAfter ?? 0) * 1_000 + RETRY_MS);
       }
     });
     this.#queue = running;
@@ -261,12 +280,15 @@ export class YjsProvider<D extends YjsDocument> {
 
   #set(change: Partial<YjsState>): void {
     const next = { ...this.#state, ...change };
-    if (next.synced === this.#state.synced && next.saved === this.#state.saved && next.error === this.#state.error) return;
+    if (next.synced === this.#state.synced && next.saved === this.#state.saved && next.error === this.#state.error)
+      return;
     this.#state = next;
     this.#observers.changed();
   }
 }
 
 function isTransient({ code, status }: CollabError): boolean {
-  return code === 'network' || code === 'timeout' || code === 'rate_limited' || code === 'write_conflict' || status >= 500;
+  return (
+    code === 'network' || code === 'timeout' || code === 'rate_limited' || code === 'write_conflict' || status >= 500
+  );
 }

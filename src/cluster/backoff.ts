@@ -4,7 +4,10 @@ const FIRST_MS = 100;
 const MAX_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
 
-/** The delay before an ended worker is replaced: 0, then 100 ms, doubling up to 30 s; reset after a life of 60 s or more. */
+/**
+ * The delay before an ended worker is replaced: 0, then 100 ms, doubling up to 30 s; reset after a life of 60 s or
+ * more.
+ */
 export class Backoff {
   readonly #clock: Clock;
   #nextMs = 0;

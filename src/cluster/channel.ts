@@ -5,7 +5,8 @@ import { type Message, readMessage } from './messages.ts';
 export interface ProcessChannel {
   /**
    * Sends a message without waiting. Once the channel is closed, messages are dropped.
-   * @param sent called once the message has left this process or was dropped, so that the caller can bound what is queued
+   * @param sent called once the message has left this process or was dropped, so that the caller can bound what is
+   *   queued
    */
   send(message: Message, sent?: () => void): void;
   /** Messages that arrive before the first listener are kept for it. Returns a function that removes the listener. */
@@ -63,8 +64,8 @@ interface IpcEnd {
 }
 
 /**
- * What the child sends first. A worker of node:cluster receives messages before its own code can listen to them, and they
- * would be lost: the parent keeps its messages until then.
+ * What the child sends first. A worker of node:cluster receives messages before its own code can listen to them, and
+ * they would be lost: the parent keeps its messages until then.
  */
 const LISTENING = 'collab:listening';
 

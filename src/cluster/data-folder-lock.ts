@@ -2,7 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { livenessOf, currentProcess, type ProcessIdentity, parseProcessIdentity } from '../lib/process/process-identity.ts';
+import {
+  livenessOf,
+  currentProcess,
+  type ProcessIdentity,
+  parseProcessIdentity,
+} from '../lib/process/process-identity.ts';
 import { StartError } from './exit.ts';
 
 const TOUCH_MS = 2_000;
@@ -30,11 +35,12 @@ interface LockOwner {
 }
 
 /**
- * Acquires the lock file `collab.lock` of a data folder, which must exist. If its owner has ended (no such pid, or the pid
- * belongs to a process that started at another time), the lock is taken over; of several processes that try, one succeeds.
- * An owner in another container or on another machine cannot be checked directly. It touches the file every 2 s, and counts
- * as ended when the file is older than 10 s and was not touched while this process watched it for 3 s; or, if the age is
- * not over 10 s because the clocks differ, for 10 s. The age alone is not enough because it jumps when a clock is set.
+ * Acquires the lock file `collab.lock` of a data folder, which must exist. If its owner has ended (no such pid, or the
+ * pid belongs to a process that started at another time), the lock is taken over; of several processes that try, one
+ * succeeds. An owner in another container or on another machine cannot be checked directly. It touches the file every 2
+ * s, and counts as ended when the file is older than 10 s and was not touched while this process watched it for 3 s;
+ * or, if the age is not over 10 s because the clocks differ, for 10 s. The age alone is not enough because it jumps
+ * when a clock is set.
  *
  * @throws {StartError} naming the owner, if it is running
  */
@@ -66,10 +72,10 @@ interface Acquired {
 }
 
 /**
- * Creates the lock file at `path` with the identity of this process, atomically (a link to a finished file). Replacing the
- * file of an owner that has ended needs a second lock, named after that very file: so it cannot be replaced twice, and the
- * lock of a faster process cannot be removed. A crash may leave that second lock behind too; it is taken over in the same
- * way. Returns null if the owner is running.
+ * Creates the lock file at `path` with the identity of this process, atomically (a link to a finished file). Replacing
+ * the file of an owner that has ended needs a second lock, named after that very file: so it cannot be replaced twice,
+ * and the lock of a faster process cannot be removed. A crash may leave that second lock behind too; it is taken over
+ * in the same way. Returns null if the owner is running.
  */
 async function acquire(path: string): Promise<Acquired | null> {
   const content = JSON.stringify({ ...currentProcess(), nonce: randomBytes(8).toString('hex') });

@@ -6,8 +6,8 @@ export const ExitCode = {
 } as const;
 
 /**
- * The exit codes of a worker, for the primary. Not 0 or 1, because Node itself exits with these when the event loop runs
- * empty or an error is uncaught, which is neither intended nor logged.
+ * The exit codes of a worker, for the primary. Not 0 or 1, because Node itself exits with these when the event loop
+ * runs empty or an error is uncaught, which is neither intended nor logged.
  */
 export const WorkerExit = {
   /** It was asked to drain and has closed everything. */

@@ -13,19 +13,21 @@ const CODE_CACHE_VARIABLE = 'COLLAB_CODE_CACHE';
 /**
  * Options of V8 that save memory. Options that the operator sets come later and override these.
  *
- * V8 lets the heap for new objects grow to 48 MB per process in a burst and never shrinks it. With semi-spaces of 4 MB a
- * server with 3 000 idle sockets needs 20 MB less.
+ * V8 lets the heap for new objects grow to 48 MB per process in a burst and never shrinks it. With semi-spaces of 4 MB
+ * a server with 3 000 idle sockets needs 20 MB less.
  *
- * Of the four threads on which V8 compiles and collects garbage beside JavaScript, each keeps one to three megabytes that it
- * once needed. There is a worker per core, so one such thread in each is enough: requests and starts are as fast with it.
+ * Of the four threads on which V8 compiles and collects garbage beside JavaScript, each keeps one to three megabytes
+ * that it once needed. There is a worker per core, so one such thread in each is enough: requests and starts are as
+ * fast with it.
  */
 const V8_OPTIONS = ['--max-semi-space-size=4', '--v8-pool-size=1'];
 
 /** After a process has exited, messages still in its channel are awaited for this long at most. */
 const FINAL_MESSAGES_MS = 1_000;
 
-// Workers accept connections themselves from the listen socket of this process. If this process passed them on, those on their
-// way to a worker that is killed would stay open without an answer: Node releases a connection only when the worker confirms it.
+// Workers accept connections themselves from the listen socket of this process. If this process passed them on, those
+// on their way to a worker that is killed would stay open without an answer: Node releases a connection only when the
+// worker confirms it.
 cluster.schedulingPolicy = cluster.SCHED_NONE;
 
 /**
@@ -37,7 +39,10 @@ cluster.schedulingPolicy = cluster.SCHED_NONE;
  * @throws {StartError} if this process is itself a worker of a cluster
  */
 export function forkWorker(entry: string, role: Role, output: LogOutput, codeCache: string): WorkerProcess {
-  if (!cluster.isPrimary) throw new StartError('The server was started as a worker of a Node.js cluster, such as the cluster mode of PM2: start it as a process of its own.');
+  if (!cluster.isPrimary)
+    throw new StartError(
+      'The server was started as a worker of a Node.js cluster, such as the cluster mode of PM2: start it as a process of its own.',
+    );
   const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
   cluster.setupPrimary({ exec: entry, args: [], execArgv: [...V8_OPTIONS, ...process.execArgv], stdio });
   const worker = cluster.fork({ [ROLE_VARIABLE]: role, [CODE_CACHE_VARIABLE]: codeCache });

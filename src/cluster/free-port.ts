@@ -14,8 +14,8 @@ export interface ListenOptions {
 export const metricsOptions: ListenOptions = { host: 'metrics.host', port: 'metrics.port' };
 
 /**
- * Checks that a server can listen on a host and port, by binding exclusively and closing again. Workers share their port,
- * so without this check the kernel would let a second server share it too, unnoticed.
+ * Checks that a server can listen on a host and port, by binding exclusively and closing again. Workers share their
+ * port, so without this check the kernel would let a second server share it too, unnoticed.
  *
  * @param port 0 lets the system choose one
  * @param timeoutMs how long to wait for a port in use to become free
@@ -23,14 +23,20 @@ export const metricsOptions: ListenOptions = { host: 'metrics.host', port: 'metr
  * @returns the port
  * @throws {StartError} with the reason, if it cannot listen
  */
-export async function findFreePort(host: string, port: number, timeoutMs: number, names?: ListenOptions): Promise<number> {
+export async function findFreePort(
+  host: string,
+  port: number,
+  timeoutMs: number,
+  names?: ListenOptions,
+): Promise<number> {
   const giveUpAt = performance.now() + timeoutMs;
   for (;;) {
     try {
       return await bindOnce(host, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || performance.now() >= giveUpAt) throw explainListen(code ?? String(error), host, port, names);
+      if (code !== 'EADDRINUSE' || performance.now() >= giveUpAt)
+        throw explainListen(code ?? String(error), host, port, names);
       await delay(RETRY_MS);
     }
   }
@@ -48,17 +54,29 @@ function bindOnce(host: string, port: number): Promise<number> {
 }
 
 /** The error for a failed listen, for the operator. */
-export function explainListen(code: string, host: string, port: number, names: ListenOptions = { host: 'host', port: '--port' }): StartError {
+export function explainListen(
+  code: string,
+  host: string,
+  port: number,
+  names: ListenOptions = { host: 'host', port: '--port' },
+): StartError {
   switch (code) {
     case 'EADDRINUSE':
-      return new StartError(`Port ${port} on ${host} is in use by another program. Stop that program, or choose another port with ${names.port}.`);
+      return new StartError(
+        `Port ${port} on ${host} is in use by another program. Stop that program, or choose another port with ${names.port}.`,
+      );
     case 'EACCES':
-      return new StartError(`This user is not allowed to listen on port ${port}. Choose a port from 1024 up with ${names.port}, and put a proxy on port ${port}.`);
+      return new StartError(
+        `This user is not allowed to listen on port ${port}. Choose a port from 1024 up with ${names.port}, and put a proxy on port ${port}.`,
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EINVAL':
-      return new StartError(`${names.host} ${host} is not an address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`, ExitCode.badConfiguration);
+      return new StartError(
+        `${names.host} ${host} is not an address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`,
+        ExitCode.badConfiguration,
+      );
     default:
       return new StartError(`Cannot listen on ${host}, port ${port}: ${code}.`);
   }

@@ -22,13 +22,15 @@ export interface LockWatchOptions {
 /** Why a holder of a lock is killed. */
 const REASONS = {
   stopped: 'a process that was stopped kept a lock of the store, so that no write succeeded: it has been killed',
-  orphan: 'a worker of a server that has ended kept a lock of the store, so that no write succeeded: it has been killed',
+  orphan:
+    'a worker of a server that has ended kept a lock of the store, so that no write succeeded: it has been killed',
 } as const;
 
 /**
- * Kills processes of this machine that hold a lock of the store and will not give it up, because they are stopped (SIGSTOP, Ctrl-Z),
- * such as a command of the command line, or are workers of a server that has ended: no write succeeds until they end
- * (docs/decisions/0020-hung-workers.md). The watchdog does the same for the workers of this server.
+ * Kills processes of this machine that hold a lock of the store and will not give it up, because they are stopped
+ * (SIGSTOP, Ctrl-Z), such as a command of the command line, or are workers of a server that has ended: no write
+ * succeeds until they end (docs/decisions/0020-hung-workers.md). The watchdog does the same for the workers of this
+ * server.
  */
 export class LockWatch {
   readonly #options: LockWatchOptions;
@@ -73,6 +75,7 @@ export class LockWatch {
 /** Null for a process that can be expected to give up its lock. */
 function reasonToKill(pid: number, state: string): keyof typeof REASONS | null {
   if (state === 'T') return 'stopped';
-  // Since this process has the lock of the data folder, no other server has workers there. A plugin may have started commands.
+  // Since this process has the lock of the data folder, no other server has workers there. A plugin may have started
+  // commands.
   return wasStartedWith(pid, ROLE_VARIABLE) && !isDescendant(pid) ? 'orphan' : null;
 }

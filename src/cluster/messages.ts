@@ -40,19 +40,31 @@ interface Messages {
   readonly start: StartData;
   /** Worker to primary: it is ready to serve. */
   readonly ready: ReadyData;
-  /** Background worker to primary, before it is ready, and primary to web workers: the `use` of the plugins that the background worker could not load. */
+  /**
+   * Background worker to primary, before it is ready, and primary to web workers: the `use` of the plugins that the
+   * background worker could not load.
+   */
   readonly missingPlugins: { readonly uses: readonly string[] };
-  /** Primary to web workers: whether the background worker has ended again and again without having been ready, and is not ready now. */
+  /**
+   * Primary to web workers: whether the background worker has ended again and again without having been ready, and is
+   * not ready now.
+   */
   readonly background: { readonly isFailing: boolean };
   /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
-  /** Both ways, an announcement: these streams have grown up to these positions (null: ended); null if any stream may have grown. */
+  /**
+   * Both ways, an announcement: these streams have grown up to these positions (null: ended); null if any stream may
+   * have grown.
+   */
   readonly announce: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
   /** Both ways: the publications of one event loop iteration. */
   readonly publish: { readonly publications: readonly Publication[] };
   /** Worker to primary, whenever it changes: which messages of the bus it listens to. */
   readonly listens: Listening;
-  /** Primary to worker, first when it is on the bus, then whenever it changes: which messages any other process listens to. */
+  /**
+   * Primary to worker, first when it is on the bus, then whenever it changes: which messages any other process listens
+   * to.
+   */
   readonly peers: Listening;
   /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
@@ -76,8 +88,13 @@ export type Message = { readonly [T in MessageType]: { readonly type: T; readonl
 type Fields = Readonly<Record<string, unknown>>;
 
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
-  start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
-  ready: ({ port, core, coreReason, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof coreReason === 'string' && typeof oldCore === 'boolean',
+  start: ({ config, workerId, port }) =>
+    typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
+  ready: ({ port, core, coreReason, oldCore }) =>
+    typeof port === 'number' &&
+    typeof core === 'string' &&
+    typeof coreReason === 'string' &&
+    typeof oldCore === 'boolean',
   missingPlugins: ({ uses }) => Array.isArray(uses) && uses.every((use) => typeof use === 'string'),
   background: ({ isFailing }) => typeof isFailing === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',

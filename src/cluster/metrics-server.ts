@@ -32,7 +32,9 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
   };
   const server = createServer((request, response) => respond(render, token, request, response));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, metricsOptions)));
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(explainListen(error.code ?? String(error), host, port, metricsOptions)),
+    );
     server.listen({ host, port, exclusive: true }, resolve);
   });
   return {
@@ -45,14 +47,27 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
   };
 }
 
-function respond(render: () => string, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
+function respond(
+  render: () => string,
+  token: string,
+  { method, url, headers }: IncomingMessage,
+  response: ServerResponse,
+): void {
   const send = (status: number, type: string, body: string, more: Record<string, string> = {}): void => {
-    response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', ...more });
+    response.writeHead(status, {
+      'Content-Type': type,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      ...more,
+    });
     response.end(body);
   };
-  const refuse = (status: number, error: string, more?: Record<string, string>): void => send(status, 'application/json; charset=utf-8', JSON.stringify({ error }), more);
-  if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) refuse(404, 'Only GET /metrics is served here');
-  else if (token !== '' && !isEqual(headers.authorization ?? '', `Bearer ${token}`)) refuse(401, 'Send the value of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
+  const refuse = (status: number, error: string, more?: Record<string, string>): void =>
+    send(status, 'application/json; charset=utf-8', JSON.stringify({ error }), more);
+  if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD'))
+    refuse(404, 'Only GET /metrics is served here');
+  else if (token !== '' && !isEqual(headers.authorization ?? '', `Bearer ${token}`))
+    refuse(401, 'Send the value of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
   else send(200, METRICS_TYPE, render());
 }
 

@@ -52,8 +52,8 @@ export interface Primary {
 }
 
 /**
- * Locks the data folder, checks the port, starts the workers and supervises them. SIGTERM or SIGINT drains them; a second
- * one ends at once. SIGHUP replaces the web workers one by one. Opens no store and parses no request.
+ * Locks the data folder, checks the port, starts the workers and supervises them. SIGTERM or SIGINT drains them; a
+ * second one ends at once. SIGHUP replaces the web workers one by one. Opens no store and parses no request.
  *
  * @throws {StartError} if the folder is in use or the port cannot be used
  */
@@ -73,7 +73,12 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   }
 }
 
-async function supervise({ config, spawn, openLog, lockHolders }: PrimaryOptions, port: number, lock: DataLock, metrics: MetricsServer | null): Promise<Primary> {
+async function supervise(
+  { config, spawn, openLog, lockHolders }: PrimaryOptions,
+  port: number,
+  lock: DataLock,
+  metrics: MetricsServer | null,
+): Promise<Primary> {
   const webWorkers = config.workers === 'auto' ? availableParallelism() : config.workers;
   const spawned = spawnAll(spawn, webWorkers);
   const log = await openLog();
@@ -120,9 +125,15 @@ async function supervise({ config, spawn, openLog, lockHolders }: PrimaryOptions
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
       if (coreReason !== '') log[config.core === 'auto' ? 'warn' : 'info'](coreLine(coreReason));
       if (oldCore && isExposed(config)) {
-        log.warn({ host: config.host }, 'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24');
+        log.warn(
+          { host: config.host },
+          'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24',
+        );
       }
-      if (config.turn.urls.length === 0) log.warn('turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add TURN servers to turn.urls if you need it');
+      if (config.turn.urls.length === 0)
+        log.warn(
+          'turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add TURN servers to turn.urls if you need it',
+        );
       return { ...facts, coreReason };
     },
     (error: unknown) => {

@@ -17,20 +17,30 @@ interface Member {
 }
 
 /**
- * Passes the messages of each worker on to all others. Announcements: those of one event loop iteration are merged into one for
- * each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each worker as one
- * message, and at most as many characters are queued as the bus allows. A worker receives what it listens to, and learns
- * what the others listen to, so that it need not send the rest.
+ * Passes the messages of each worker on to all others. Announcements: those of one event loop iteration are merged into
+ * one for each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each
+ * worker as one message, and at most as many characters are queued as the bus allows. A worker receives what it listens
+ * to, and learns what the others listen to, so that it need not send the rest.
  */
 export class Relay {
   readonly #members = new Set<Member>();
 
   /** Adds a worker until its channel closes. */
   add(channel: ProcessChannel): void {
-    const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
+    const publications = new BatchQueue<Publication>(
+      (items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent),
+      sizeOf,
+      MAX_WAITING,
+    );
     const sendAnnouncement = (streams: ReadonlyMap<string, number | null> | null, sent: () => void): void =>
       channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent);
-    const member: Member = { channel, publications, announcements: new MergeQueue(sendAnnouncement, laterPosition, MAX_ANNOUNCED), listens: { announcements: true, publications: true }, others: null };
+    const member: Member = {
+      channel,
+      publications,
+      announcements: new MergeQueue(sendAnnouncement, laterPosition, MAX_ANNOUNCED),
+      listens: { announcements: true, publications: true },
+      others: null,
+    };
     this.#members.add(member);
     channel.onMessage((message) => {
       if (message.type === 'listens') {
@@ -51,20 +61,26 @@ export class Relay {
   #sendPeers(): void {
     for (const member of this.#members) {
       const listened = [...this.#members].filter((other) => other !== member).map(({ listens }) => listens);
-      const others = { announcements: listened.some(({ announcements }) => announcements), publications: listened.some(({ publications }) => publications) };
-      if (others.announcements === member.others?.announcements && others.publications === member.others.publications) continue;
+      const others = {
+        announcements: listened.some(({ announcements }) => announcements),
+        publications: listened.some(({ publications }) => publications),
+      };
+      if (others.announcements === member.others?.announcements && others.publications === member.others.publications)
+        continue;
       member.others = others;
       member.channel.send({ type: 'peers', data: others });
     }
   }
 
   #announce(from: Member, streams: readonly (readonly [stream: string, seq: number | null])[] | null): void {
-    for (const member of this.#members) if (member !== from && member.listens.announcements) member.announcements.add(streams);
+    for (const member of this.#members)
+      if (member !== from && member.listens.announcements) member.announcements.add(streams);
   }
 
   #publish(from: Member, publications: readonly Publication[]): void {
     for (const member of this.#members) {
-      if (member !== from && member.listens.publications) for (const publication of publications) member.publications.add(publication);
+      if (member !== from && member.listens.publications)
+        for (const publication of publications) member.publications.add(publication);
     }
   }
 }

@@ -10,8 +10,8 @@ export interface ShutdownStep {
 }
 
 /**
- * Runs the steps in order. A step that throws or exceeds its time is logged and skipped, so that the last step is always
- * reached in bounded time.
+ * Runs the steps in order. A step that throws or exceeds its time is logged and skipped, so that the last step is
+ * always reached in bounded time.
  */
 export async function shutDown(steps: readonly ShutdownStep[], log: Logger): Promise<void> {
   for (const { name, run, withinMs } of steps) {
@@ -20,7 +20,10 @@ export async function shutDown(steps: readonly ShutdownStep[], log: Logger): Pro
         throw new Error(`not finished within ${withinMs} ms`);
       });
     } catch (error) {
-      log.error({ err: error, step: name }, 'a step of the shutdown failed or took too long; the shutdown continues with the next step');
+      log.error(
+        { err: error, step: name },
+        'a step of the shutdown failed or took too long; the shutdown continues with the next step',
+      );
     }
   }
 }
@@ -32,9 +35,9 @@ const STRICT_MS = 200;
 const TIMEOUT_MS = 1_000;
 
 /**
- * Resolves right after an idle iteration of the event loop. Connections that were waiting have just been accepted then, so
- * closing the listen socket resets at most those of the last few microseconds. After 200 ms longer iterations count too,
- * with a bound that grows; after a second it resolves in any case.
+ * Resolves right after an idle iteration of the event loop. Connections that were waiting have just been accepted then,
+ * so closing the listen socket resets at most those of the last few microseconds. After 200 ms longer iterations count
+ * too, with a bound that grows; after a second it resolves in any case.
  */
 export function idleIteration(): Promise<void> {
   return new Promise((resolve) => {

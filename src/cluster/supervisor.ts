@@ -12,7 +12,9 @@ import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
-/** How often in a row a worker may end before it is ready until it counts as failing: a web worker then fails the start. */
+/**
+ * How often in a row a worker may end before it is ready until it counts as failing: a web worker then fails the start.
+ */
 const START_ATTEMPTS = 3;
 /** The report of a background worker without which a server starts. */
 const NO_BACKGROUND: ReadyData = { port: 0, core: '', coreReason: '', oldCore: false };
@@ -46,7 +48,9 @@ interface WorkerSlot {
   waive: () => void;
 }
 
-/** Runs one background worker and a number of web workers, relays messages between them, and shuts them down in order. */
+/**
+ * Runs one background worker and a number of web workers, relays messages between them, and shuts them down in order.
+ */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #relay = new Relay();
@@ -102,10 +106,12 @@ export class Supervisor {
   }
 
   /**
-   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker. It does not wait for a background
-   * worker that has ended three times in a row before it was ready: that is tried again until the server stops.
+   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker. It does not wait
+   * for a background worker that has ended three times in a row before it was ready: that is tried again until the
+   * server stops.
    *
-   * @throws {StartError} if any other worker ended three times in a row before it was ready, or any once for a permanent reason
+   * @throws {StartError} if any other worker ended three times in a row before it was ready, or any once for a
+   *   permanent reason
    */
   async start(): Promise<ReadyData> {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
@@ -120,8 +126,8 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the web workers one by one; each new worker serves before the old one drains. A call during a restart makes it
-   * repeat once. Does nothing before all workers are ready.
+   * Replaces the web workers one by one; each new worker serves before the old one drains. A call during a restart
+   * makes it repeat once. Does nothing before all workers are ready.
    */
   async roll(): Promise<void> {
     if (!this.#started) return;
@@ -150,7 +156,13 @@ export class Supervisor {
 
   #fillSlot(role: Role): Promise<ReadyData> {
     return new Promise((resolve) => {
-      const slot: WorkerSlot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0, waive: () => resolve(NO_BACKGROUND) };
+      const slot: WorkerSlot = {
+        role,
+        backoff: new Backoff(this.#options.clock),
+        worker: this.#launch(role),
+        failures: 0,
+        waive: () => resolve(NO_BACKGROUND),
+      };
       this.#slots.push(slot);
       this.#watch(slot, slot.worker, resolve);
     });
@@ -191,8 +203,10 @@ export class Supervisor {
 
   #onReady(worker: Worker): void {
     this.#relay.add(worker.channel);
-    if (worker.role === 'web' && this.#missingPlugins.length > 0) worker.channel.send({ type: 'missingPlugins', data: { uses: this.#missingPlugins } });
-    if (worker.role === 'web' && this.#isBackgroundFailing) worker.channel.send({ type: 'background', data: { isFailing: true } });
+    if (worker.role === 'web' && this.#missingPlugins.length > 0)
+      worker.channel.send({ type: 'missingPlugins', data: { uses: this.#missingPlugins } });
+    if (worker.role === 'web' && this.#isBackgroundFailing)
+      worker.channel.send({ type: 'background', data: { isFailing: true } });
     if (worker.role === 'background') this.#setBackgroundFailing(false);
     if (worker.role === 'web' || this.#stopping.signal.aborted) return;
     worker.channel.onMessage((message) => {
@@ -206,7 +220,8 @@ export class Supervisor {
     this.#uncleaned.add(worker.id);
     this.#options.totals?.dropGauges(worker.id);
     for (const { worker: other } of this.#slots) {
-      if (other.role === 'background' && other.isReady) other.channel.send({ type: 'ended', data: { workerId: worker.id } });
+      if (other.role === 'background' && other.isReady)
+        other.channel.send({ type: 'ended', data: { workerId: worker.id } });
     }
   }
 
@@ -236,7 +251,8 @@ export class Supervisor {
     if (isFailing && slot.role === 'background') this.#setBackgroundFailing(true);
     if (!this.#started && permanent) this.#failStart(new StartError(reason));
     else if (isFailing && slot.role === 'background') slot.waive();
-    else if (!this.#started && isFailing) this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
+    else if (!this.#started && isFailing)
+      this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
     const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };
     if (logged) this.#options.log.warn(facts, 'worker ended and is replaced');
     else this.#options.log.error(facts, 'worker ended unexpectedly and is replaced');
@@ -258,7 +274,10 @@ export class Supervisor {
     const end = await Promise.race([next.ready.then(() => null), next.ended]);
     if (end !== null) {
       if (!this.#stopping.signal.aborted) {
-        this.#options.log.error({ reason: next.explain(end).reason }, 'a new worker cannot start: the rolling restart is aborted and the remaining old workers keep serving');
+        this.#options.log.error(
+          { reason: next.explain(end).reason },
+          'a new worker cannot start: the rolling restart is aborted and the remaining old workers keep serving',
+        );
       }
       return false;
     }
@@ -282,7 +301,10 @@ export class Supervisor {
     const timer = setTimeout(() => {
       for (const worker of workers) {
         if (!this.#running.has(worker)) continue;
-        this.#options.log.warn({ killed: worker.id, workerPid: worker.pid }, 'worker did not end in time and is killed (SIGKILL)');
+        this.#options.log.warn(
+          { killed: worker.id, workerPid: worker.pid },
+          'worker did not end in time and is killed (SIGKILL)',
+        );
         worker.kill();
       }
     }, deadline - performance.now());

@@ -35,8 +35,8 @@ interface Watched {
 /**
  * Kills workers that do not answer pings, from their fork to their end; the supervisor then replaces them.
  *
- * Only time in which the primary itself ran counts, so no worker is overdue after the whole process group was stopped or
- * the machine was asleep.
+ * Only time in which the primary itself ran counts, so no worker is overdue after the whole process group was stopped
+ * or the machine was asleep.
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
@@ -93,7 +93,9 @@ export class Watchdog {
       this.#checksToSkip--;
       return;
     }
-    const overdue = [...this.#watched].filter(({ worker, silentMs }) => !worker.isKilled && silentMs >= this.#limitOf(worker));
+    const overdue = [...this.#watched].filter(
+      ({ worker, silentMs }) => !worker.isKilled && silentMs >= this.#limitOf(worker),
+    );
     const stopped = overdue.filter(({ worker }) => (this.#options.isStopped ?? isStopped)(worker.pid));
     const longest = overdue.toSorted((a, b) => b.silentMs - a.silentMs).slice(0, 1);
     const chosen = stopped.length > 0 ? stopped : longest;
@@ -112,7 +114,14 @@ export class Watchdog {
     const next = worker.isDraining ? 'it was draining' : 'a new worker replaces it';
     for (const hook of hooks) this.#options.onHungHook?.(hook);
     this.#options.log.error(
-      { hung: worker.id, workerPid: worker.pid, silentMs, stopped, ...hooks[0], ...(hooks.length > 1 ? { hooks } : {}) },
+      {
+        hung: worker.id,
+        workerPid: worker.pid,
+        silentMs,
+        stopped,
+        ...hooks[0],
+        ...(hooks.length > 1 ? { hooks } : {}),
+      },
       `worker ${worker.id} has not answered the primary for ${seconds} s and is killed (SIGKILL): ${cause}; ${next}`,
     );
     worker.killHung(`it did not answer the primary for ${seconds} s`);

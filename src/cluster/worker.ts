@@ -112,7 +112,9 @@ export class Worker {
     this.kill();
   }
 
-  /** It now exits by itself. That can hang in the native part of the store if a commit is in progress, hence the timer. */
+  /**
+   * It now exits by itself. That can hang in the native part of the store if a commit is in progress, hence the timer.
+   */
   #onFailed({ reason, permanent }: { reason: string; permanent: boolean }): void {
     this.#reported = reason;
     this.#isPermanent = permanent;
@@ -123,7 +125,9 @@ export class Worker {
   /** Explains its end for the log. */
   explain({ code, signal }: WorkerEnd): WorkerFailure {
     if (this.#reported !== null) return { reason: this.#reported, logged: true, permanent: this.#isPermanent };
-    const hint = CRASH_SIGNALS.has(signal ?? '') ? ' (often a disk that fails or is full: see the kernel log, dmesg)' : '';
+    const hint = CRASH_SIGNALS.has(signal ?? '')
+      ? ' (often a disk that fails or is full: see the kernel log, dmesg)'
+      : '';
     const how = signal === null ? `it exited with code ${code}` : `it was killed by ${signal}${hint}`;
     return { reason: how, logged: code === WorkerExit.logged, permanent: false };
   }

@@ -21,7 +21,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Formats a problem as one line: `port must be a whole number from 0 to 65535, not "http" (in the variable COLLAB_PORT)`. */
+/**
+ * Formats a problem as one line: `port must be a whole number from 0 to 65535, not "http" (in the variable
+ * COLLAB_PORT)`.
+ */
 export function renderProblem({ path, reason, source }: Problem): string {
   return `${path === '' ? '' : `${path} `}${reason} (in ${source})`;
 }

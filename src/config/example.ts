@@ -6,10 +6,16 @@ export function renderExample(): string {
   return `${JSON.stringify(nested(''), null, 2)}\n`;
 }
 
-/** Renders config.schema.json, by which editors complete and check a config.json: all options are optional, and `$schema` may name it. */
+/**
+ * Renders config.schema.json, by which editors complete and check a config.json: all options are optional, and
+ * `$schema` may name it.
+ */
 export function renderSchema(): string {
   const schema = optional(JSON.parse(JSON.stringify(ConfigSchema)) as JsonSchema);
-  const properties = { $schema: { type: 'string', description: 'The path or address of this schema, for editors.' }, ...schema.properties };
+  const properties = {
+    $schema: { type: 'string', description: 'The path or address of this schema, for editors.' },
+    ...schema.properties,
+  };
   return `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Configuration of Collab', ...schema, properties }, null, 2)}\n`;
 }
 
@@ -22,14 +28,21 @@ function optional(schema: JsonSchema): JsonSchema {
   const { properties } = schema;
   if (properties === undefined) return schema;
   const rest = Object.entries(schema).filter(([name]) => name !== 'required');
-  return { ...Object.fromEntries(rest), properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, optional(inner)])) };
+  return {
+    ...Object.fromEntries(rest),
+    properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, optional(inner)])),
+  };
 }
 
 /** The options of a group as an object, in the order of the schema. */
 function nested(group: string): Record<string, unknown> {
   const prefix = group === '' ? '' : `${group}.`;
-  const names = [...options.keys()].filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length).split('.')[0] ?? '');
-  return Object.fromEntries([...new Set(names)].map((name) => [name, options.get(prefix + name)?.fallback ?? nested(prefix + name)]));
+  const names = [...options.keys()]
+    .filter((path) => path.startsWith(prefix))
+    .map((path) => path.slice(prefix.length).split('.')[0] ?? '');
+  return Object.fromEntries(
+    [...new Set(names)].map((name) => [name, options.get(prefix + name)?.fallback ?? nested(prefix + name)]),
+  );
 }
 
 /** Renders the reference of all options in Markdown: one table for the top level, one per group. */
@@ -38,7 +51,13 @@ export function renderReference(): string {
     .map(([group, about]) => {
       const members = [...options.values()].filter(({ path }) => groupOf(path) === group);
       const heading = group === '' ? '### Top level' : `### \`${group}\`\n\n${about}`;
-      return [heading, '', '| option | default | accepts | what it does |', '|---|---|---|---|', ...members.map(row)].join('\n');
+      return [
+        heading,
+        '',
+        '| option | default | accepts | what it does |',
+        '|---|---|---|---|',
+        ...members.map(row),
+      ].join('\n');
     })
     .join('\n\n');
 }

@@ -24,8 +24,8 @@ export interface LoadedConfig {
 }
 
 /**
- * Loads the configuration of a folder: defaults, then config.json if it exists, then `COLLAB_*`, then flags. `dataDir` is
- * made absolute.
+ * Loads the configuration of a folder: defaults, then config.json if it exists, then `COLLAB_*`, then flags. `dataDir`
+ * is made absolute.
  *
  * @throws {ConfigError} with every unknown option and every invalid value
  */
@@ -74,17 +74,32 @@ class ConfigReader {
     const config = tree as Config;
     this.#crossCheck(config);
     if (this.#problems.length > 0) throw new ConfigError(this.#problems);
-    return { config: { ...config, dataDir: resolve(dir, config.dataDir), plugins: config.plugins.map((entry) => resolveEntry(entry, dir)) }, sources: this.#sources };
+    return {
+      config: {
+        ...config,
+        dataDir: resolve(dir, config.dataDir),
+        plugins: config.plugins.map((entry) => resolveEntry(entry, dir)),
+      },
+      sources: this.#sources,
+    };
   }
 
   #crossCheck(config: Config): void {
     const { drainSeconds, closeSpreadSeconds } = config.shutdown;
     if (closeSpreadSeconds > drainSeconds) {
       const reason = `must be at most shutdown.drainSeconds (${drainSeconds}), not ${closeSpreadSeconds}`;
-      this.reject('shutdown.closeSpreadSeconds', reason, this.#sourceOf('shutdown.closeSpreadSeconds', 'shutdown.drainSeconds'));
+      this.reject(
+        'shutdown.closeSpreadSeconds',
+        reason,
+        this.#sourceOf('shutdown.closeSpreadSeconds', 'shutdown.drainSeconds'),
+      );
     }
     if (config.turn.urls.length > 0 && config.turn.secret.length === 0) {
-      this.reject('turn.secret', 'must contain the secret of the servers in turn.urls', this.#sourceOf('turn.secret', 'turn.urls'));
+      this.reject(
+        'turn.secret',
+        'must contain the secret of the servers in turn.urls',
+        this.#sourceOf('turn.secret', 'turn.urls'),
+      );
     }
     const { messagesPerSecond, messageBurst } = config.ws;
     if (messageBurst < messagesPerSecond) {
@@ -106,7 +121,8 @@ function readConfigFile(file: string, reader: ConfigReader): void {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const denial = accessDenialOf(error);
-    if (denial !== null) reader.reject('', `The file cannot be read. ${denial.message} ${denial.remedy.replace(/\.$/, '')}`, file);
+    if (denial !== null)
+      reader.reject('', `The file cannot be read. ${denial.message} ${denial.remedy.replace(/\.$/, '')}`, file);
     else if (code !== 'ENOENT') reader.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
     return;
   }
@@ -130,7 +146,8 @@ function readGroup(content: Readonly<Record<string, unknown>>, path: string, fil
   for (const [name, value] of Object.entries(content)) {
     const inner = path === '' ? name : `${path}.${name}`;
     if (options.has(inner)) reader.take(inner, value, value, file);
-    else if (!groups.has(inner)) reader.reject(inner, unknownOption(inner, [...options.keys(), ...groups.keys()]), file);
+    else if (!groups.has(inner))
+      reader.reject(inner, unknownOption(inner, [...options.keys(), ...groups.keys()]), file);
     else if (isObject(value)) readGroup(value, inner, file, reader);
     else reader.reject(inner, `must be an object of options, not ${abbreviated(value)}`, file);
   }
@@ -139,7 +156,14 @@ function readGroup(content: Readonly<Record<string, unknown>>, path: string, fil
 function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
   const byVariable = new Map([...options.values()].map((option) => [option.variable, option]));
   for (const [variable, text] of Object.entries(env)) {
-    if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || OTHER_VARIABLES.has(variable) || isServiceLink(variable, text)) continue;
+    if (
+      !variable.startsWith('COLLAB_') ||
+      text === undefined ||
+      text === '' ||
+      OTHER_VARIABLES.has(variable) ||
+      isServiceLink(variable, text)
+    )
+      continue;
     const option = byVariable.get(variable);
     const source = `the variable ${variable}`;
     if (option === undefined) reader.reject(variable, unknownOption(variable, byVariable.keys()), source);
@@ -148,14 +172,24 @@ function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
 }
 
 /**
- * Variables that are no options: the folder of config.json, a setting of the command line; and what the programs in examples/ are
- * given, which are often started from the same shell.
+ * Variables that are no options: the folder of config.json, a setting of the command line; and what the programs in
+ * examples/ are given, which are often started from the same shell.
  */
-const OTHER_VARIABLES: ReadonlySet<string> = new Set(['COLLAB_DIR', 'COLLAB_URL', 'COLLAB_SECRET_KEY', 'COLLAB_PUBLISHABLE_KEY', 'COLLAB_SIGNING_SECRET', 'COLLAB_SIGNING_KID']);
+const OTHER_VARIABLES: ReadonlySet<string> = new Set([
+  'COLLAB_DIR',
+  'COLLAB_URL',
+  'COLLAB_SECRET_KEY',
+  'COLLAB_PUBLISHABLE_KEY',
+  'COLLAB_SIGNING_SECRET',
+  'COLLAB_SIGNING_KID',
+]);
 
 /** Kubernetes sets such variables in every container of a namespace that has a Service named `collab`. */
 function isServiceLink(variable: string, text: string): boolean {
-  return /^COLLAB_(SERVICE_(HOST|PORT)|PORT_\d+_)/.test(variable) || (variable === 'COLLAB_PORT' && /^(tcp|udp):\/\//.test(text));
+  return (
+    /^COLLAB_(SERVICE_(HOST|PORT)|PORT_\d+_)/.test(variable) ||
+    (variable === 'COLLAB_PORT' && /^(tcp|udp):\/\//.test(text))
+  );
 }
 
 function readFlags(flags: ConfigSources['flags'], reader: ConfigReader): void {
@@ -169,8 +203,13 @@ function readFlags(flags: ConfigSources['flags'], reader: ConfigReader): void {
 }
 
 function unknownOption(name: string, known: Iterable<string>): string {
-  const near = closestMatch(name, [...known].filter((candidate) => candidate !== ''));
-  return near === undefined ? 'is not an option; `collab config example` lists all options' : `is not an option; did you mean ${near}?`;
+  const near = closestMatch(
+    name,
+    [...known].filter((candidate) => candidate !== ''),
+  );
+  return near === undefined
+    ? 'is not an option; `collab config example` lists all options'
+    : `is not an option; did you mean ${near}?`;
 }
 
 function place(tree: Record<string, unknown>, path: string, value: OptionValue): void {

@@ -52,7 +52,9 @@ const PLUGINS = 'plugins';
 export const groups = new Map<string, string>();
 
 /** Every option by path, in the order of the schema. */
-export const options: ReadonlyMap<string, Option> = new Map(collect(ConfigSchema, '').map((option) => [option.path, option]));
+export const options: ReadonlyMap<string, Option> = new Map(
+  collect(ConfigSchema, '').map((option) => [option.path, option]),
+);
 
 function collect(schema: TSchema, path: string): Option[] {
   const rule = schema as Rule;
@@ -79,7 +81,10 @@ function describe(rule: Rule, path: string): Option {
 
 /** The environment variable of an option's path. */
 function variableName(path: string): string {
-  return `COLLAB_${path.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('.', '_').toUpperCase()}`;
+  return `COLLAB_${path
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('.', '_')
+    .toUpperCase()}`;
 }
 
 function accepts(rule: Rule): string {
@@ -88,7 +93,10 @@ function accepts(rule: Rule): string {
   if (rule.const !== undefined) return String(rule.const);
   if (rule.type === 'integer') return `a whole number from ${rule.minimum} to ${rule.maximum}`;
   if (rule.type === 'boolean') return 'true or false';
-  if (rule.type === 'array') return rule.items?.format === 'cidr' ? 'a list of networks such as 10.0.0.0/8 or fd00::/8' : `a list of ${rule.items?.description ?? 'strings'}`;
+  if (rule.type === 'array')
+    return rule.items?.format === 'cidr'
+      ? 'a list of networks such as 10.0.0.0/8 or fd00::/8'
+      : `a list of ${rule.items?.description ?? 'strings'}`;
   if (rule.title !== undefined) return rule.title;
   return `a string of ${rule.minLength} to ${rule.maxLength} characters`;
 }
@@ -101,9 +109,11 @@ function fits(rule: Rule, value: unknown): boolean {
   if (rule.format === PLUGINS) return entriesFault(value) === null;
   if (rule.anyOf !== undefined) return rule.anyOf.some((choice) => fits(choice, value));
   if (rule.const !== undefined) return value === rule.const;
-  if (rule.type === 'integer') return Number.isSafeInteger(value) && between(rule.minimum, rule.maximum, value as number);
+  if (rule.type === 'integer')
+    return Number.isSafeInteger(value) && between(rule.minimum, rule.maximum, value as number);
   if (rule.type === 'boolean') return typeof value === 'boolean';
-  if (rule.type === 'array') return Array.isArray(value) && value.every((item) => rule.items !== undefined && fits(rule.items, item));
+  if (rule.type === 'array')
+    return Array.isArray(value) && value.every((item) => rule.items !== undefined && fits(rule.items, item));
   if (typeof value !== 'string') return false;
   if (rule.pattern !== undefined) return new RegExp(rule.pattern).test(value);
   return rule.format === 'cidr' ? isNetwork(value) : between(rule.minLength, rule.maxLength, value.length);
@@ -127,6 +137,11 @@ function parse(rule: Rule, text: string): OptionValue | undefined {
   const candidates: OptionValue[] = [text];
   if (/^-?\d+$/.test(text)) candidates.unshift(Number(text));
   if (text === 'true' || text === 'false') candidates.unshift(text === 'true');
-  candidates.unshift(text.split(',').map((part) => part.trim()).filter((part) => part !== ''));
+  candidates.unshift(
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  );
   return candidates.find((candidate) => fits(rule, candidate));
 }

@@ -71,21 +71,36 @@ export function entriesFault(value: unknown): EntryFault | null {
 function entryFault(entry: unknown): EntryFault | null {
   if (!isObject(entry)) return { path: '', reason: 'must be an object such as {"use": "webhook"}' };
   const unknown = Object.keys(entry).find((name) => !entryNames.includes(name));
-  if (unknown !== undefined) return { path: unknown, reason: `is not an option of a plugin; the options are ${entryNames.join(', ')}` };
-  if (typeof entry['use'] !== 'string' || entry['use'].trim() === '') return { path: 'use', reason: 'must be the name of a shipped plugin, the name of a package, or the path of a module that begins with ./' };
-  for (const name of flags) if (entry[name] !== undefined && typeof entry[name] !== 'boolean') return { path: name, reason: 'must be true or false' };
-  if (entry['isolation'] !== undefined && entry['isolation'] !== 'worker') return { path: 'isolation', reason: 'must be "worker"' };
+  if (unknown !== undefined)
+    return { path: unknown, reason: `is not an option of a plugin; the options are ${entryNames.join(', ')}` };
+  if (typeof entry['use'] !== 'string' || entry['use'].trim() === '')
+    return {
+      path: 'use',
+      reason:
+        'must be the name of a shipped plugin, the name of a package, or the path of a module that begins with ./',
+    };
+  for (const name of flags)
+    if (entry[name] !== undefined && typeof entry[name] !== 'boolean')
+      return { path: name, reason: 'must be true or false' };
+  if (entry['isolation'] !== undefined && entry['isolation'] !== 'worker')
+    return { path: 'isolation', reason: 'must be "worker"' };
   const fault = sharedFault(entry);
   if (fault !== null) return fault;
   const environments = entry['environments'];
   if (environments === undefined) return null;
-  if (!isObject(environments)) return { path: 'environments', reason: 'must be an object with the slugs of environments as names' };
+  if (!isObject(environments))
+    return { path: 'environments', reason: 'must be an object with the slugs of environments as names' };
   for (const [slug, settings] of Object.entries(environments)) {
     const path = `environments.${slug}`;
     if (!isObject(settings)) return { path, reason: 'must be an object' };
     const other = Object.keys(settings).find((name) => !environmentNames.includes(name));
-    if (other !== undefined) return { path: `${path}.${other}`, reason: `is not an option of a plugin in an environment; the options are ${environmentNames.join(', ')}` };
-    if (settings['enabled'] !== undefined && typeof settings['enabled'] !== 'boolean') return { path: `${path}.enabled`, reason: 'must be true or false' };
+    if (other !== undefined)
+      return {
+        path: `${path}.${other}`,
+        reason: `is not an option of a plugin in an environment; the options are ${environmentNames.join(', ')}`,
+      };
+    if (settings['enabled'] !== undefined && typeof settings['enabled'] !== 'boolean')
+      return { path: `${path}.enabled`, reason: 'must be true or false' };
     const inner = sharedFault(settings);
     if (inner !== null) return { path: `${path}.${inner.path}`, reason: inner.reason };
   }
@@ -93,14 +108,20 @@ function entryFault(entry: unknown): EntryFault | null {
 }
 
 function sharedFault({ priority, config }: Readonly<Record<string, unknown>>): EntryFault | null {
-  if (priority !== undefined && !Number.isSafeInteger(priority)) return { path: 'priority', reason: 'must be a whole number' };
-  if (config !== undefined && !isObject(config)) return { path: 'config', reason: 'must be an object with the options of the plugin' };
+  if (priority !== undefined && !Number.isSafeInteger(priority))
+    return { path: 'priority', reason: 'must be a whole number' };
+  if (config !== undefined && !isObject(config))
+    return { path: 'config', reason: 'must be an object with the options of the plugin' };
   return null;
 }
 
 /** Entries from the text of a variable: JSON, or names separated by commas. Undefined if it is neither. */
 export function parseEntries(text: string): PluginEntry[] | undefined {
-  if (!/^\s*\[/.test(text)) return text.split(',').map((use) => ({ use: use.trim() })).filter(({ use }) => use !== '');
+  if (!/^\s*\[/.test(text))
+    return text
+      .split(',')
+      .map((use) => ({ use: use.trim() }))
+      .filter(({ use }) => use !== '');
   try {
     const value: unknown = JSON.parse(text);
     return entriesFault(value) === null ? (value as PluginEntry[]) : undefined;

@@ -15,7 +15,10 @@ export const demoUsers = [
   { userId: 'bob', name: 'Bob' },
 ] as const;
 
-/** Users of a demo server that can be authors before anyone has connected: those of the page, and the bot that its panel posts as. */
+/**
+ * Users of a demo server that can be authors before anyone has connected: those of the page, and the bot that its panel
+ * posts as.
+ */
 const demoAuthors = [
   ...demoUsers.map(({ userId, name }) => ({ id: userId, fields: { name } })),
   { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
@@ -51,7 +54,10 @@ const fileNames: Readonly<Record<string, readonly [name: string, type: string]>>
   '/demo/icon.svg': ['icon.svg', 'image/svg+xml'],
 };
 
-/** The files of the demo page and the sessions it requests. Any visitor can write, so never enable it on a public server. */
+/**
+ * The files of the demo page and the sessions it requests. Any visitor can write, so never enable it on a public
+ * server.
+ */
 export interface Demo {
   /** The files of the pages: path -> content type and content. */
   readonly files: Readonly<Record<string, DemoFile>>;
@@ -66,7 +72,12 @@ export interface Demo {
 /** Creates the demo for the environment with this slug. Throws if `npm run build` has not built the page's files. */
 export function createDemo(ctx: Context, slug: string): Demo {
   return {
-    files: Object.fromEntries(Object.entries(fileNames).map(([path, [name, type]]) => [path, { type, text: asset(name), framed: path === FRAMED }])),
+    files: Object.fromEntries(
+      Object.entries(fileNames).map(([path, [name, type]]) => [
+        path,
+        { type, text: asset(name), framed: path === FRAMED },
+      ]),
+    ),
     session: async (userId) => session(ctx, await findEnvironment(ctx, slug), userId),
   };
 }
@@ -95,11 +106,22 @@ export async function createMissingAuthors(ctx: Context, environment: Environmen
 async function session(ctx: Context, environment: Environment, userId: string): Promise<string> {
   const user = demoUsers.find((known) => known.userId === userId);
   if (user === undefined) {
-    throw new CollabError('invalid_request', `user must be one of ${demoUsers.map((known) => known.userId).join(', ')}`);
+    throw new CollabError(
+      'invalid_request',
+      `user must be one of ${demoUsers.map((known) => known.userId).join(', ')}`,
+    );
   }
   const publishableKey = await publishableKeyOf(ctx, environment);
   const { token, expiresAt } = await signUserToken(ctx, environment, { ...user, ttlSeconds: SESSION_SECONDS });
-  return JSON.stringify({ publishableKey, token, expiresAt, userId, users: demoUsers, environmentId: environment.id, roomId: DEMO_ROOM });
+  return JSON.stringify({
+    publishableKey,
+    token,
+    expiresAt,
+    userId,
+    users: demoUsers,
+    environmentId: environment.id,
+    roomId: DEMO_ROOM,
+  });
 }
 
 async function publishableKeyOf(ctx: Context, environment: Environment): Promise<string> {
@@ -108,10 +130,15 @@ async function publishableKeyOf(ctx: Context, environment: Environment): Promise
     if (key.kind === 'publishable' && key.revokedAt === null && !expired) return key.value;
   }
   const remedy = `collab key create --env ${environment.slug} --kind publishable --dir <folder>`;
-  throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key. Create one with: ${remedy}`);
+  throw new CollabError(
+    'key_not_found',
+    `Environment ${environment.slug} has no publishable key. Create one with: ${remedy}`,
+  );
 }
 
-/** Reads a file that build.mjs has built. The bundle of this module is one folder below dist; tests run it from source. */
+/**
+ * Reads a file that build.mjs has built. The bundle of this module is one folder below dist; tests run it from source.
+ */
 function asset(name: string): string {
   const folder = import.meta.url.endsWith('.ts') ? '../../dist/demo/' : '../demo/';
   return readFileSync(new URL(folder + name, import.meta.url), 'utf8');

@@ -10,7 +10,8 @@ const BODY =
   'To begin one of your own, choose “Add a comment” and click anywhere on the page.';
 
 /**
- * Creates the thread with which the demo page begins: it shows a pin and says how to comment. For a new environment; its slug is `slug`.
+ * Creates the thread with which the demo page begins: it shows a pin and says how to comment. For a new environment;
+ * its slug is `slug`.
  *
  * @throws {CollabError} as `createThread`
  */

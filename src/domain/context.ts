@@ -21,11 +21,17 @@ export interface Context {
   readonly fetch?: typeof publicFetch | undefined;
   /** The filters of plugins; undefined if no plugin filters, and in processes that accept no writes of clients. */
   readonly filters?: Filters | undefined;
-  /** Decides which notifications the inbox shows, besides the settings of users; undefined if no plugin does, and in processes that notify nobody. */
+  /**
+   * Decides which notifications the inbox shows, besides the settings of users; undefined if no plugin does, and in
+   * processes that notify nobody.
+   */
   readonly inboxFilter?: InboxFilter | undefined;
   /** Merges Yjs documents; undefined in processes that merge none. */
   readonly crdt?: CrdtService | undefined;
-  /** The admin or the user of the CLI that the audit log names; undefined where that is the actor of the request, or the server. */
+  /**
+   * The admin or the user of the CLI that the audit log names; undefined where that is the actor of the request, or the
+   * server.
+   */
   readonly operator?: AuditActor | undefined;
 }
 

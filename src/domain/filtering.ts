@@ -43,17 +43,30 @@ export async function filterContent<N extends 'comment.create' | 'comment.update
 ): Promise<Filtered> {
   const decided = await filters.run(name, actor.environment, filterActor(actor), payload, check);
   if (decided.outcome === 'reject') throw rejection(decided);
-  return { fields: decided.fields, hold: decided.outcome === 'hold' ? { plugin: decided.plugin, reason: decided.reason } : null };
+  return {
+    fields: decided.fields,
+    hold: decided.outcome === 'hold' ? { plugin: decided.plugin, reason: decided.reason } : null,
+  };
 }
 
-/** Runs the filters of what cannot be changed or held, if there are any. Throws `content_rejected` or `invalid_request` if one rejects it. */
-export async function requirePassing<N extends WriteFilter>(ctx: Context, actor: Actor, name: N, payload: WriteFilterTypes[N]['payload']): Promise<void> {
+/**
+ * Runs the filters of what cannot be changed or held, if there are any. Throws `content_rejected` or `invalid_request`
+ * if one rejects it.
+ */
+export async function requirePassing<N extends WriteFilter>(
+  ctx: Context,
+  actor: Actor,
+  name: N,
+  payload: WriteFilterTypes[N]['payload'],
+): Promise<void> {
   const decided = await filtersFor(ctx, actor, name)?.run(name, actor.environment, filterActor(actor), payload);
   if (decided?.outcome === 'reject') throw rejection(decided);
 }
 
 function filterActor(actor: Actor): FilterActor {
-  return actor.kind === 'user' ? { kind: 'user', userId: actor.userId, role: actor.role } : { kind: 'backend', userId: null, role: null };
+  return actor.kind === 'user'
+    ? { kind: 'user', userId: actor.userId, role: actor.role }
+    : { kind: 'backend', userId: null, role: null };
 }
 
 function rejection({ message, status }: { message: string; status: 400 | 403 }): CollabError {

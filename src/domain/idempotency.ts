@@ -34,7 +34,10 @@ export interface IdempotentResponse {
 interface IdempotencyRecord {
   readonly bodyHash: string;
   readonly status: 200 | 201;
-  /** JSON text, encrypted with the `Idempotency-Key` if the response may contain a secret (docs/decisions/0010-admin-idempotency.md). */
+  /**
+   * JSON text, encrypted with the `Idempotency-Key` if the response may contain a secret
+   * (docs/decisions/0010-admin-idempotency.md).
+   */
   readonly body: string;
   readonly createdAt: string;
 }
@@ -62,39 +65,71 @@ export const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 export function parseIdempotencyKey(header: string): string {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters, bare or in double quotes', header);
+    throw invalidField(
+      'Idempotency-Key',
+      'must be 1 to 255 visible ASCII characters, bare or in double quotes',
+      header,
+    );
   }
   return key;
 }
 
 /**
- * Runs `work` in a transaction that stores its response in the same commit, or returns the stored response of an earlier request
- * of the same caller (a secret key, or a user) with the same idempotency key, method and path. Throws
+ * Runs `work` in a transaction that stores its response in the same commit, or returns the stored response of an
+ * earlier request of the same caller (a secret key, or a user) with the same idempotency key, method and path. Throws
  * `idempotency_key_reused` if that request had a different body. Of concurrent equal requests one does the work and the
  * others get its response. Responses are not shared between callers, whose permissions may differ.
  */
-export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentResponse> {
+export function withIdempotency(
+  ctx: Context,
+  actor: Actor,
+  request: Idempotency,
+  work: Work,
+): Promise<IdempotentResponse> {
   // Ids of keys and users contain no line breaks.
   const caller = `${actorKey(actor)}\n`;
-  return runOnce(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false }, request, work);
+  return runOnce(
+    ctx,
+    { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false },
+    request,
+    work,
+  );
 }
 
 /** Whether `withIdempotency` would return the stored response of an earlier request, or refuse another body. */
 export async function hasStoredResponse(ctx: Context, actor: Actor, request: Idempotency): Promise<boolean> {
   if (request === null) return false;
-  const stored = await ctx.store.get(idempotencyRecordsOf(actor.environment.id), recordKey('', `${actorKey(actor)}\n`, request));
+  const stored = await ctx.store.get(
+    idempotencyRecordsOf(actor.environment.id),
+    recordKey('', `${actorKey(actor)}\n`, request),
+  );
   return stored !== undefined && !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now());
 }
 
 /**
- * As `withIdempotency`, for requests of an admin. The response is encrypted with the `Idempotency-Key`, since it may contain a
- * secret of which the store has only the hash.
+ * As `withIdempotency`, for requests of an admin. The response is encrypted with the `Idempotency-Key`, since it may
+ * contain a secret of which the store has only the hash.
  */
-export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentResponse> {
-  return runOnce(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, caller: '', encrypted: true }, request, work);
+export function withEncryptedIdempotency(
+  ctx: Context,
+  admin: Admin,
+  request: Idempotency,
+  work: Work,
+): Promise<IdempotentResponse> {
+  return runOnce(
+    ctx,
+    { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, caller: '', encrypted: true },
+    request,
+    work,
+  );
 }
 
-function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: ResponseStorage, request: Idempotency, work: Work): Promise<IdempotentResponse> {
+function runOnce(
+  ctx: Context,
+  { partition, prefix, caller, encrypted }: ResponseStorage,
+  request: Idempotency,
+  work: Work,
+): Promise<IdempotentResponse> {
   if (request === null) return ctx.store.transact(work);
   const key = recordKey(prefix, caller, request);
   return ctx.store.transact(async (tx) => {
@@ -103,11 +138,20 @@ function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: Respons
     const now = ctx.clock.now();
     if (earlier !== null && !isStale(earlier, now)) {
       requireSameBody(earlier, request.bodyHash);
-      return { status: earlier.status, body: encrypted ? decryptText(earlier.body, request.key, key) : earlier.body, replayed: true };
+      return {
+        status: earlier.status,
+        body: encrypted ? decryptText(earlier.body, request.key, key) : earlier.body,
+        replayed: true,
+      };
     }
     const { status, body } = await work(tx);
     const storedBody = encrypted ? encryptText(body, request.key, key) : body;
-    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: storedBody, createdAt: timestamp(now) };
+    const record: IdempotencyRecord = {
+      bodyHash: request.bodyHash,
+      status,
+      body: storedBody,
+      createdAt: timestamp(now),
+    };
     tx.put(partition, key, JSON.stringify(record));
     return { status, body };
   });
@@ -119,14 +163,20 @@ function recordKey(prefix: string, caller: string, { method, path, key }: NonNul
 
 function requireSameBody(earlier: IdempotencyRecord, bodyHash: string): void {
   if (earlier.bodyHash === bodyHash) return;
-  throw new CollabError('idempotency_key_reused', 'Idempotency-Key was used before with another body; send a new key with a new request');
+  throw new CollabError(
+    'idempotency_key_reused',
+    'Idempotency-Key was used before with another body; send a new key with a new request',
+  );
 }
 
 function isStale(record: IdempotencyRecord, now: number): boolean {
   return Date.parse(record.createdAt) + IDEMPOTENCY_TTL_MS <= now;
 }
 
-/** Deletes the records of an environment that are at least 24 hours old and returns their number. For the background worker. */
+/**
+ * Deletes the records of an environment that are at least 24 hours old and returns their number. For the background
+ * worker.
+ */
 export function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
   return sweepPartition(ctx, idempotencyRecordsOf(environment.id));
 }
@@ -141,7 +191,12 @@ async function sweepPartition(ctx: Context, partition: string): Promise<number> 
   for await (const slice of scanSlices(ctx.store, partition)) {
     const now = ctx.clock.now();
     const stale = slice.filter((entry) => isStale(JSON.parse(entry.value) as IdempotencyRecord, now));
-    if (stale.length > 0) swept += await deleteStale(ctx, partition, stale.map((entry) => entry.key));
+    if (stale.length > 0)
+      swept += await deleteStale(
+        ctx,
+        partition,
+        stale.map((entry) => entry.key),
+      );
   }
   return swept;
 }

@@ -33,11 +33,14 @@ export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
   readonly checks: Checks & { readonly draining: boolean };
   /**
-   * The number of plugins that could not be loaded, by this process or the background worker, although they are configured; absent
-   * if there are none. The log names them. The server can serve requests without them, so it is ready.
+   * The number of plugins that could not be loaded, by this process or the background worker, although they are
+   * configured; absent if there are none. The log names them. The server can serve requests without them, so it is
+   * ready.
    */
   readonly missingPlugins?: number;
-  /** That the background worker cannot start; absent otherwise. Requests are served meanwhile. The log names the reason. */
+  /**
+   * That the background worker cannot start; absent otherwise. Requests are served meanwhile. The log names the reason.
+   */
   readonly background?: 'failing';
 }
 
@@ -45,8 +48,9 @@ export interface HealthReport {
 interface Checks {
   readonly store: 'ok' | 'failed';
   /**
-   * `low`: less than 5 % is free. `full`: the store or the files have refused a write for lack of space, or of inodes or quota, however
-   * much the file system reports as free. `failed`: files cannot be written, or the file system cannot be read.
+   * `low`: less than 5 % is free. `full`: the store or the files have refused a write for lack of space, or of inodes
+   * or quota, however much the file system reports as free. `failed`: files cannot be written, or the file system
+   * cannot be read.
    */
   readonly disk: 'ok' | 'low' | 'full' | 'failed';
 }
@@ -69,7 +73,10 @@ export class Health {
     this.#deps = deps;
   }
 
-  /** Reports the results of the last checks if they ended less than a second ago; otherwise runs new ones, which all callers share. Never rejects. */
+  /**
+   * Reports the results of the last checks if they ended less than a second ago; otherwise runs new ones, which all
+   * callers share. Never rejects.
+   */
   async report(): Promise<HealthReport> {
     const { store, disk } = await this.#results();
     const { draining } = this.#deps.status;
@@ -108,7 +115,10 @@ export class Health {
     }
   }
 
-  /** Does what an upload does: writes a file, and looks for retention leases. The files may be on another disk than the store. */
+  /**
+   * Does what an upload does: writes a file, and looks for retention leases. The files may be on another disk than the
+   * store.
+   */
   async #checkFiles(): Promise<'ok' | 'full' | 'failed'> {
     const { blobs, log } = this.#deps;
     if (blobs === undefined) return 'ok';
@@ -141,4 +151,5 @@ export class Health {
   }
 }
 
-const kindOf = (error: unknown): 'full' | 'failed' => (error instanceof CollabError && error.code === 'storage_full' ? 'full' : 'failed');
+const kindOf = (error: unknown): 'full' | 'failed' =>
+  error instanceof CollabError && error.code === 'storage_full' ? 'full' : 'failed';

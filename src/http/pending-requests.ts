@@ -49,5 +49,11 @@ export class PendingRequests {
 
 /** The route is logged instead of the path, which may contain names of users and rooms. */
 function logFields({ id, head, route, status, startedAt }: Exchange): object {
-  return { requestId: id, method: head.method, route, status, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+  return {
+    requestId: id,
+    method: head.method,
+    route,
+    status,
+    ms: Math.round((performance.now() - startedAt) * 10) / 10,
+  };
 }

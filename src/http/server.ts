@@ -62,7 +62,9 @@ export interface Http {
 
 const STREAM_HEARTBEAT_MS = 15_000;
 
-/** Attaches everything that is served over HTTP. Call it after more specific routes, such as WebSockets, are attached. */
+/**
+ * Attaches everything that is served over HTTP. Call it after more specific routes, such as WebSockets, are attached.
+ */
 export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const routes = [...apiRoutes, ...pluginRoutes(deps.plugins ?? [])];
@@ -74,16 +76,24 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const uploads = new UploadThrottle(() => requests.count - streams.size);
 
-  const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, asyncapi: asyncapiText(deps), meter }, routes);
+  const api = new ApiPipeline(
+    { ctx, config, log, proxies, streams, uploads, asyncapi: asyncapiText(deps), meter },
+    routes,
+  );
   const files = new Files({ ctx, config, log, proxies, meter });
-  const pages = new Pages({ clock: ctx.clock, store: ctx.store, blobs: ctx.blobs, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
+  const pages = new Pages(
+    { clock: ctx.clock, store: ctx.store, blobs: ctx.blobs, dataDir: config.dataDir, status, log },
+    config,
+    deps.demo ?? null,
+  );
 
   const finished = (exchange: Exchange): void => {
     deps.input?.onResponse(exchange.hasUnreadBody);
     requests.finished(exchange);
   };
   const load = new RequestLoad((peer) => proxies.isProxy(peer));
-  const refuseChunks = (exchange: Exchange): void => sendError(log, exchange, tooManyChunks(), [['X-Request-Id', exchange.id]]);
+  const refuseChunks = (exchange: Exchange): void =>
+    sendError(log, exchange, tooManyChunks(), [['X-Request-Id', exchange.id]]);
   const options = { draining: () => status.draining, finished, load, refuseChunks };
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
@@ -96,7 +106,11 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
     else if (exchange.head.path.startsWith(FILES_PREFIX)) void files.serve(exchange);
     else void pages.serve(exchange);
   });
-  return { pending: () => requests.count, endStreams: () => streams.endAll(), whenIdle: (withinMs) => requests.whenIdle(withinMs) };
+  return {
+    pending: () => requests.count,
+    endStreams: () => streams.endAll(),
+    whenIdle: (withinMs) => requests.whenIdle(withinMs),
+  };
 }
 
 function asyncapiText({ socketSchemas }: HttpDeps): (() => string) | null {
@@ -110,5 +124,7 @@ function pathTemplates(routes: readonly Route[]): ReadonlyMap<string, string> {
 }
 
 function isApi(path: string): boolean {
-  return path.startsWith(API_PREFIX) && (path.length === API_PREFIX.length || path.charCodeAt(API_PREFIX.length) === 0x2f);
+  return (
+    path.startsWith(API_PREFIX) && (path.length === API_PREFIX.length || path.charCodeAt(API_PREFIX.length) === 0x2f)
+  );
 }

@@ -1,8 +1,8 @@
 /** The only source of time. Tests pass a clock that they control. */
 export interface Clock {
   /**
-   * Wall-clock time in milliseconds since the epoch: for timestamps and expiry dates. It can jump in either direction when
-   * an operator or NTP sets the clock, so never measure a duration with it.
+   * Wall-clock time in milliseconds since the epoch: for timestamps and expiry dates. It can jump in either direction
+   * when an operator or NTP sets the clock, so never measure a duration with it.
    */
   now(): number;
   /**

@@ -1,6 +1,6 @@
 /**
- * The candidate most like `word`, to suggest after a misspelling; undefined if more than a third of the letters of every
- * candidate would have to change. Ignores case and separators (`.`, `_`, `-`).
+ * The candidate most like `word`, to suggest after a misspelling; undefined if more than a third of the letters of
+ * every candidate would have to change. Ignores case and separators (`.`, `_`, `-`).
  */
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
@@ -27,7 +27,10 @@ function editDistance(from: string, to: string): number {
     const current = [row];
     for (let column = 1; column <= to.length; column++) {
       const replaced = at(last, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1] ? at(beforeLast, column - 2) + 1 : Infinity;
+      const swapped =
+        from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+          ? at(beforeLast, column - 2) + 1
+          : Infinity;
       current.push(Math.min(replaced, swapped, at(last, column) + 1, at(current, column - 1) + 1));
     }
     beforeLast = last;

@@ -1,6 +1,6 @@
 /**
- * A deep copy of a JSON value: no change of one is seen in the other. For plain data only; `structuredClone` also copies dates,
- * maps and cycles, and takes ten times as long.
+ * A deep copy of a JSON value: no change of one is seen in the other. For plain data only; `structuredClone` also
+ * copies dates, maps and cycles, and takes ten times as long.
  */
 export function copyJson<T>(value: T): T {
   return copy(value) as T;
@@ -13,7 +13,8 @@ function copy(value: unknown): unknown {
   for (const key of Object.keys(value)) {
     const field = copy((value as Readonly<Record<string, unknown>>)[key]);
     // Assigned, it would become the prototype of the copy.
-    if (key === '__proto__') Object.defineProperty(copied, key, { value: field, enumerable: true, writable: true, configurable: true });
+    if (key === '__proto__')
+      Object.defineProperty(copied, key, { value: field, enumerable: true, writable: true, configurable: true });
     else copied[key] = field;
   }
   return copied;

@@ -6,8 +6,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts text with AES-256-GCM under a key derived from the secret by HKDF-SHA256. The result is as hard to decrypt as
- * the secret is to guess, no harder. `purpose` (at most 1024 bytes, not secret) separates uses: each has its own key.
+ * Encrypts text with AES-256-GCM under a key derived from the secret by HKDF-SHA256. The result is as hard to decrypt
+ * as the secret is to guess, no harder. `purpose` (at most 1024 bytes, not secret) separates uses: each has its own
+ * key.
  *
  * @returns base64url; different on each call
  */

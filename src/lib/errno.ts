@@ -21,22 +21,41 @@ const meanings: Readonly<Record<string, string>> = {
 
 /** All errors of the operating system, by their positive number. */
 const byNumber: ReadonlyMap<number, SystemError> = new Map([
-  ...Object.entries(constants.errno).map(([name, number]) => [number, { name, meaning: meanings[name] ?? 'system error' }] as const),
+  ...Object.entries(constants.errno).map(
+    ([name, number]) => [number, { name, meaning: meanings[name] ?? 'system error' }] as const,
+  ),
   ...[...getSystemErrorMap()].map(([number, [name, meaning]]) => [-number, { name, meaning }] as const),
 ]);
 const byName: ReadonlyMap<string, SystemError> = new Map([...byNumber.values()].map((error) => [error.name, error]));
 
 /**
- * Errors of calls on files that are mistakes of the program, limits of the process, or over in a moment. Any other one means that
- * the disk refuses: a list of those would miss some, such as EDQUOT and EROFS.
+ * Errors of calls on files that are mistakes of the program, limits of the process, or over in a moment. Any other one
+ * means that the disk refuses: a list of those would miss some, such as EDQUOT and EROFS.
  */
 const ownErrors: ReadonlySet<string> = new Set([
-  ...['E2BIG', 'EBADF', 'ECHILD', 'EDEADLK', 'EDOM', 'EEXIST', 'EFAULT', 'EINVAL', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOENT', 'ENOEXEC'],
+  ...[
+    'E2BIG',
+    'EBADF',
+    'ECHILD',
+    'EDEADLK',
+    'EDOM',
+    'EEXIST',
+    'EFAULT',
+    'EINVAL',
+    'EISDIR',
+    'ELOOP',
+    'ENAMETOOLONG',
+    'ENOENT',
+    'ENOEXEC',
+  ],
   ...['ENOSYS', 'ENOTDIR', 'ENOTEMPTY', 'ENOTSUP', 'EOPNOTSUPP', 'EPIPE', 'ERANGE', 'ESRCH', 'ETXTBSY', 'EXDEV'],
   ...['EAGAIN', 'EBUSY', 'ECANCELED', 'EINTR', 'EMFILE', 'ENFILE', 'ENOMEM'],
 ]);
 
-/** The error of the operating system that Node.js, or lmdb-js with a positive number as `code`, has thrown; null for anything else. */
+/**
+ * The error of the operating system that Node.js, or lmdb-js with a positive number as `code`, has thrown; null for
+ * anything else.
+ */
 export function systemErrorOf(thrown: unknown): SystemError | null {
   // Its `code` is a number too, of another list.
   if (!(thrown instanceof Error) || thrown instanceof DOMException) return null;
@@ -51,7 +70,10 @@ export function isDiskError({ name }: SystemError): boolean {
   return !ownErrors.has(name);
 }
 
-/** Adds the path of a file to an error of a call on its descriptor (`fsync`, `write`), which does not name it. Returns the error. */
+/**
+ * Adds the path of a file to an error of a call on its descriptor (`fsync`, `write`), which does not name it. Returns
+ * the error.
+ */
 export function nameFile(thrown: unknown, path: string): unknown {
   if (!(thrown instanceof Error) || !('syscall' in thrown) || 'path' in thrown) return thrown;
   return Object.assign(thrown, { path, message: `${thrown.message} '${path}'` });

@@ -1,6 +1,6 @@
 /**
- * A 32-bit hash of a text (FNV-1a over UTF-16 code units), the same in every process. Fast, but not cryptographic: anyone
- * can construct collisions.
+ * A 32-bit hash of a text (FNV-1a over UTF-16 code units), the same in every process. Fast, but not cryptographic:
+ * anyone can construct collisions.
  *
  * @param start the hash of a preceding text, to hash both
  */

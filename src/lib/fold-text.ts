@@ -15,5 +15,9 @@ const OTHERS = new RegExp(`[${Object.keys(LIKE).join('')}]`, 'g');
  */
 export function foldText(text: string): string {
   if (!NON_ASCII.test(text)) return text.toLowerCase();
-  return text.normalize('NFKD').replace(ACCENTS, '').toLowerCase().replace(OTHERS, (letter) => LIKE[letter] ?? letter);
+  return text
+    .normalize('NFKD')
+    .replace(ACCENTS, '')
+    .toLowerCase()
+    .replace(OTHERS, (letter) => LIKE[letter] ?? letter);
 }

@@ -3,8 +3,8 @@ import { printable } from './printable.ts';
 const MAX_LENGTH = 40;
 
 /**
- * A value that a client sent, as a message may show it: text in quotes, printable and at most 40 characters of it; numbers,
- * booleans and null as in JSON; of arrays and objects only what they are.
+ * A value that a client sent, as a message may show it: text in quotes, printable and at most 40 characters of it;
+ * numbers, booleans and null as in JSON; of arrays and objects only what they are.
  */
 export function formatValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value);

@@ -8,7 +8,10 @@ export const TIME_LENGTH = 9;
 /** Values of the counter in an id, 15 bits; after the last one a new random part is drawn. */
 const COUNTS = 32_768;
 
-/** Random bytes, generated in advance: a call of the generator costs more than an id. Those up to `unusedRandom` have been used. */
+/**
+ * Random bytes, generated in advance: a call of the generator costs more than an id. Those up to `unusedRandom` have
+ * been used.
+ */
 const randomPool = new Uint8Array(1_024);
 let unusedRandom = randomPool.length;
 
@@ -18,8 +21,8 @@ let randomPart = '';
 let counter = 0;
 
 /**
- * A new id: the prefix, then 20 characters of lower-case Crockford base 32: 45 bits of milliseconds, 40 random bits and a
- * 15-bit counter. Short because most keys of the store consist of ids; ordered by time so that new keys are appended.
+ * A new id: the prefix, then 20 characters of lower-case Crockford base 32: 45 bits of milliseconds, 40 random bits and
+ * a 15-bit counter. Short because most keys of the store consist of ids; ordered by time so that new keys are appended.
  *
  * @param prefix names the kind of thing, with its underscore, e.g. `th_`
  * @param now milliseconds since the epoch
@@ -29,7 +32,10 @@ export function newId(prefix: string, now: number): string {
   return prefix + timePart + randomPart + count;
 }
 
-/** As `newId`, but with 55 random bits and no counter, so that nobody can guess one id from another of the same millisecond. */
+/**
+ * As `newId`, but with 55 random bits and no counter, so that nobody can guess one id from another of the same
+ * millisecond.
+ */
 export function newUnguessableId(prefix: string, now: number): string {
   return prefix + timeKey(now) + randomBase32(11);
 }
@@ -50,7 +56,8 @@ function nextCount(now: number): string {
     lastMs = now;
     timePart = timeKey(now);
     randomPart = randomBase32(8);
-    // If two processes started at the same count in the same millisecond, only the random bits would tell their ids apart.
+    // If two processes started at the same count in the same millisecond, only the random bits would tell their ids
+    // apart.
     counter = randomInt(COUNTS / 2);
   }
   return base32(counter++, 3);
@@ -71,7 +78,8 @@ function randomBase32(length: number): string {
     unusedRandom = 0;
   }
   let text = '';
-  for (const end = unusedRandom + length; unusedRandom < end; unusedRandom++) text += ALPHABET[(randomPool[unusedRandom] as number) & 31];
+  for (const end = unusedRandom + length; unusedRandom < end; unusedRandom++)
+    text += ALPHABET[(randomPool[unusedRandom] as number) & 31];
   return text;
 }
 

@@ -2,8 +2,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Whether JSON text nests arrays and objects more than `limit` levels deep; `{}` and `[]` have one level. Reads the text
- * once, does not recurse and allocates nothing. The result for text that is not JSON is meaningless, but as cheap.
+ * Whether JSON text nests arrays and objects more than `limit` levels deep; `{}` and `[]` have one level. Reads the
+ * text once, does not recurse and allocates nothing. The result for text that is not JSON is meaningless, but as cheap.
  */
 export function isDeeperThan(text: string, limit: number): boolean {
   if (hasAtMost(limit, text)) return false;
@@ -26,11 +26,15 @@ export function isDeeperThan(text: string, limit: number): boolean {
   return false;
 }
 
-/** Whether a text has at most `limit` opening brackets, in strings or outside. Most have a few, and need not be read in detail. */
+/**
+ * Whether a text has at most `limit` opening brackets, in strings or outside. Most have a few, and need not be read in
+ * detail.
+ */
 function hasAtMost(limit: number, text: string): boolean {
   let count = 0;
   for (const bracket of '{[') {
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++count > limit) return false;
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
+      if (++count > limit) return false;
   }
   return true;
 }

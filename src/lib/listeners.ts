@@ -1,4 +1,7 @@
-/** A set of functions that are called one after the other. If one throws, the error is reported and the others still run. */
+/**
+ * A set of functions that are called one after the other. If one throws, the error is reported and the others still
+ * run.
+ */
 export class Listeners<Args extends readonly unknown[]> {
   readonly #listeners = new Set<(...args: Args) => void>();
   readonly #report: (error: unknown) => void;

@@ -10,8 +10,8 @@ export function firstLine(thrown: unknown): string {
 }
 
 /**
- * Anything thrown as an error: itself if it is one whose name, message and cause can be read. Code that is not ours may throw
- * `undefined`, or an object whose getters throw.
+ * Anything thrown as an error: itself if it is one whose name, message and cause can be read. Code that is not ours may
+ * throw `undefined`, or an object whose getters throw.
  */
 export function asError(thrown: unknown): Error {
   try {

@@ -83,7 +83,9 @@ const compatibleTypes: readonly (readonly string[])[] = [
 
 /** Whether a MIME type detected in the content contradicts the declared one. Both without parameters. */
 export function contradicts(detected: string, declared: string): boolean {
-  return detected !== declared && !compatibleTypes.some((types) => types.includes(detected) && types.includes(declared));
+  return (
+    detected !== declared && !compatibleTypes.some((types) => types.includes(detected) && types.includes(declared))
+  );
 }
 
 /** The schema of `attachmentIds` in a create or an edit. */

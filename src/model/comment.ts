@@ -37,7 +37,12 @@ export type CommentCreate = Static<typeof CommentCreateSchema>;
 /** The body of an edit-comment request. */
 export const CommentPatchSchema = Type.Object({
   userId: ActsForSchema,
-  body: Type.Optional(Type.String({ description: 'The new text, 1 to 10 000 characters; may be empty with an attachment. Required, unless `metadata` alone is changed.' })),
+  body: Type.Optional(
+    Type.String({
+      description:
+        'The new text, 1 to 10 000 characters; may be empty with an attachment. Required, unless `metadata` alone is changed.',
+    }),
+  ),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'Replaces the mentions; absent leaves them.' })),
   attachmentIds: attachmentIds('Replaces the attachments; absent leaves them, files left out are removed.'),
   metadata: Type.Optional(MetadataSchema),

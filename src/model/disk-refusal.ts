@@ -4,8 +4,8 @@ import { CollabError } from './errors.ts';
 const fullErrors: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /**
- * The refusal of a write that failed with an error of the disk: `storage_full` if it has no space left for this user, otherwise
- * `storage_failed`; null if the error is not one of the disk. Its `cause` is the error.
+ * The refusal of a write that failed with an error of the disk: `storage_full` if it has no space left for this user,
+ * otherwise `storage_failed`; null if the error is not one of the disk. Its `cause` is the error.
  */
 export function diskRefusalOf(thrown: unknown): CollabError | null {
   const error = systemErrorOf(thrown);
@@ -15,7 +15,10 @@ export function diskRefusalOf(thrown: unknown): CollabError | null {
 
 /** The refusal of a write for which the disk, or the quota on it (EDQUOT), had no space left. */
 export function diskFull(cause?: unknown): CollabError {
-  const what = systemErrorOf(cause)?.name === 'EDQUOT' ? 'The server’s disk quota is used up (EDQUOT)' : 'The server’s disk is full';
+  const what =
+    systemErrorOf(cause)?.name === 'EDQUOT'
+      ? 'The server’s disk quota is used up (EDQUOT)'
+      : 'The server’s disk is full';
   return caused(new CollabError('storage_full', `${what}: nothing was written`), cause);
 }
 

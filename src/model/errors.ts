@@ -20,31 +20,76 @@ const kind = (
 ): ErrorKind => ({ status, close, level, meaning });
 
 /**
- * The catalogue of all errors. The key is the machine-readable code in `X-Error-Code` and in WebSocket errors, and never
- * changes once released. docs/errors.md lists the same, which a test checks.
+ * The catalogue of all errors. The key is the machine-readable code in `X-Error-Code` and in WebSocket errors, and
+ * never changes once released. docs/errors.md lists the same, which a test checks.
  */
 export const errorKinds = {
-  invalid_request: kind(400, 4400, 'debug', 'A parameter is missing, of the wrong type or out of bounds; the message names it and the bound.'),
-  invalid_json: kind(400, 4400, 'debug', 'The body or message is not valid JSON, is not an object, or nests more than 64 levels deep.'),
-  invalid_content_type: kind(400, 4400, 'debug', 'The body was not sent as application/json, or an upload not as multipart/form-data.'),
-  invalid_cursor: kind(400, 4400, 'debug', 'The cursor is malformed, or was issued for other filters or another order.'),
+  invalid_request: kind(
+    400,
+    4400,
+    'debug',
+    'A parameter is missing, of the wrong type or out of bounds; the message names it and the bound.',
+  ),
+  invalid_json: kind(
+    400,
+    4400,
+    'debug',
+    'The body or message is not valid JSON, is not an object, or nests more than 64 levels deep.',
+  ),
+  invalid_content_type: kind(
+    400,
+    4400,
+    'debug',
+    'The body was not sent as application/json, or an upload not as multipart/form-data.',
+  ),
+  invalid_cursor: kind(
+    400,
+    4400,
+    'debug',
+    'The cursor is malformed, or was issued for other filters or another order.',
+  ),
   unknown_user: kind(400, 4400, 'debug', 'The author is not a known user of the environment.'),
-  unsupported_media: kind(400, 4400, 'debug', 'The declared type of the file is not accepted, or the content of the file contradicts it.'),
-  unknown_attachment: kind(400, 4400, 'debug', 'No upload of the environment has this id, or it belongs to another user.'),
+  unsupported_media: kind(
+    400,
+    4400,
+    'debug',
+    'The declared type of the file is not accepted, or the content of the file contradicts it.',
+  ),
+  unknown_attachment: kind(
+    400,
+    4400,
+    'debug',
+    'No upload of the environment has this id, or it belongs to another user.',
+  ),
   missing_credentials: kind(401, 4401, 'debug', 'No credential was sent.'),
   invalid_key: kind(401, 4401, 'info', 'The key is unknown, revoked, expired or of the wrong kind.'),
-  invalid_token: kind(401, 4401, 'info', 'The user token is malformed, or has an invalid signature or unacceptable claims.'),
+  invalid_token: kind(
+    401,
+    4401,
+    'info',
+    'The user token is malformed, or has an invalid signature or unacceptable claims.',
+  ),
   token_expired: kind(401, 4401, 'debug', 'The user token has expired.'),
   invalid_login: kind(401, 4401, 'info', 'The email address or the password of an admin is wrong.'),
   invalid_session: kind(401, 4401, 'info', 'The admin session is unknown, was ended or has expired: log in again.'),
   forbidden: kind(403, 4403, 'info', 'The credential is valid but does not allow this.'),
-  content_rejected: kind(403, 4403, 'debug', 'A plugin of the operator, such as one for moderation, refuses the content or the connection; the message says why.'),
+  content_rejected: kind(
+    403,
+    4403,
+    'debug',
+    'A plugin of the operator, such as one for moderation, refuses the content or the connection; the message says why.',
+  ),
   origin_not_allowed: kind(403, 4403, 'info', 'The page’s origin is not in the allowedOrigins of the environment.'),
   environment_disabled: kind(403, 4403, 'info', 'The environment has been disabled by its operator.'),
   media_disabled: kind(403, 4403, 'debug', 'The environment accepts no files of this media type.'),
   route_not_found: kind(404, 4400, 'debug', 'No such path, or the path does not support this method.'),
   room_not_found: kind(404, 4400, 'debug', 'The room does not exist.'),
-  not_in_room: kind(404, 4400, 'debug', 'The socket has not joined the room, or the connection that it addresses has not.'),
+  not_in_room: kind(
+    404,
+    4400,
+    'debug',
+    'The socket has not joined the room, or the connection that it addresses has not.',
+  ),
   thread_not_found: kind(404, 4400, 'debug', 'The thread does not exist in this environment.'),
   comment_not_found: kind(404, 4400, 'debug', 'The comment does not exist in this environment.'),
   reaction_not_found: kind(404, 4400, 'debug', 'The reaction does not exist in this environment.'),
@@ -60,17 +105,47 @@ export const errorKinds = {
   slug_taken: kind(409, 4400, 'debug', 'Another environment has this slug.'),
   email_taken: kind(409, 4400, 'debug', 'Another admin has this email address.'),
   idempotency_key_reused: kind(409, 4400, 'info', 'The Idempotency-Key was used before with a different body.'),
-  write_conflict: kind(409, 4500, 'warn', 'Other writes kept changing the same records; nothing was written, try again.'),
-  precondition_failed: kind(412, 4400, 'debug', 'The precondition of If-Match or If-None-Match failed; nothing was written.'),
+  write_conflict: kind(
+    409,
+    4500,
+    'warn',
+    'Other writes kept changing the same records; nothing was written, try again.',
+  ),
+  precondition_failed: kind(
+    412,
+    4400,
+    'debug',
+    'The precondition of If-Match or If-None-Match failed; nothing was written.',
+  ),
   payload_too_large: kind(413, 4400, 'debug', 'The body, or the change that it asks for, is larger than the limit.'),
-  quota_exceeded: kind(413, 4400, 'info', 'The environment or the user has used up a quota; the message names the quota and its bound.'),
+  quota_exceeded: kind(
+    413,
+    4400,
+    'info',
+    'The environment or the user has used up a quota; the message names the quota and its bound.',
+  ),
   file_too_large: kind(413, 4400, 'debug', 'The file is larger than the environment accepts.'),
-  state_too_complex: kind(413, 4400, 'info', 'Merging or comparing the Yjs document takes more time or memory than the server allows; nothing was written.'),
+  state_too_complex: kind(
+    413,
+    4400,
+    'info',
+    'Merging or comparing the Yjs document takes more time or memory than the server allows; nothing was written.',
+  ),
   range_not_satisfiable: kind(416, 4400, 'debug', 'The requested range begins after the end of the file.'),
   rate_limited: kind(429, 4429, 'debug', 'Too many requests, messages or connections; Retry-After says when to retry.'),
   auth_timeout: kind(401, 4408, 'debug', 'The socket did not authenticate in time.'),
-  storage_full: kind(500, 4500, 'error', 'The disk or the quota on it is full, or has less free space than the configured minimum: writes are refused, reads continue.'),
-  storage_failed: kind(500, 4500, 'error', 'The disk refused a write, or failed (such as EIO, EROFS): the change was not confirmed. Check the disk of the server.'),
+  storage_full: kind(
+    500,
+    4500,
+    'error',
+    'The disk or the quota on it is full, or has less free space than the configured minimum: writes are refused, reads continue.',
+  ),
+  storage_failed: kind(
+    500,
+    4500,
+    'error',
+    'The disk refused a write, or failed (such as EIO, EROFS): the change was not confirmed. Check the disk of the server.',
+  ),
   internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has the cause under the request id.'),
 } as const satisfies Record<string, ErrorKind>;
 
@@ -85,8 +160,8 @@ export interface FieldError {
 }
 
 /**
- * An error that may be shown to the client: `message` names the field and the bound and contains no internals. The client
- * sees any other error as `internal`.
+ * An error that may be shown to the client: `message` names the field and the bound and contains no internals. The
+ * client sees any other error as `internal`.
  */
 export class CollabError extends Error {
   override readonly name = 'CollabError';
@@ -110,7 +185,10 @@ export class CollabError extends Error {
 
 const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>(['storage_full', 'storage_failed', 'write_conflict']);
 
-/** Whether the store refused a write that it may accept later: its disk is full or failing, or other writes kept conflicting. Also for an error that another thread sent. */
+/**
+ * Whether the store refused a write that it may accept later: its disk is full or failing, or other writes kept
+ * conflicting. Also for an error that another thread sent.
+ */
 export function isStoreError(error: unknown): boolean {
   return error instanceof Error && error.name === 'CollabError' && 'code' in error && storeErrorCodes.has(error.code);
 }
@@ -118,7 +196,8 @@ export function isStoreError(error: unknown): boolean {
 /**
  * The refusal (`invalid_request`) of a field or parameter: `<path> <constraint>, not <sent>`.
  *
- * @param sent what was sent, or its length or count if that is what is wrong; left out if it is missing or must not be shown
+ * @param sent what was sent, or its length or count if that is what is wrong; left out if it is missing or must not be
+ *   shown
  */
 export function invalidField(path: string, constraint: string, ...sent: readonly [sent?: unknown]): CollabError {
   const message = `${path} ${constraint}${sent.length === 0 ? '' : `, not ${formatValue(sent[0])}`}`;

@@ -34,7 +34,10 @@ export interface EventDraft {
   readonly at: string;
   readonly roomId: string | null;
   readonly threadId: string | null;
-  /** The only user who receives the event, besides backends, and moderators if it is about moderation; absent for an event that everyone receives. */
+  /**
+   * The only user who receives the event, besides backends, and moderators if it is about moderation; absent for an
+   * event that everyone receives.
+   */
   readonly userId?: string | undefined;
   readonly actor: { readonly userId: string | null; readonly via: Via };
   /** JSON text of `data`. */
@@ -72,29 +75,32 @@ export function typeOfEvent(text: string): string {
 }
 
 /**
- * The room of a rendered event; null for an event without a room. Reads only the part before `actor`, which `renderEvent`
- * writes: text from clients comes after it.
+ * The room of a rendered event; null for an event without a room. Reads only the part before `actor`, which
+ * `renderEvent` writes: text from clients comes after it.
  */
 export function roomOfEvent(text: string): string | null {
   return headOf(text, ',"roomId":')?.roomId ?? null;
 }
 
 /**
- * The end of an event that names a user but is for backends only: a notification that the inbox of the user does not show. No
- * client can write text that ends an event like this.
+ * The end of an event that names a user but is for backends only: a notification that the inbox of the user does not
+ * show. No client can write text that ends an event like this.
  */
 const HIDDEN_END = ',"inApp":false}}';
 
 const MODERATION_START = '{"type":"moderation.';
 
-/** Whether a rendered event is about the moderation queue: besides its author, only who may moderate its room receives it. */
+/**
+ * Whether a rendered event is about the moderation queue: besides its author, only who may moderate its room receives
+ * it.
+ */
 export function isModerationEvent(text: string): boolean {
   return text.startsWith(MODERATION_START);
 }
 
 /**
- * The id of the only user who receives a rendered event, besides moderators (`isModerationEvent`); null if every user may
- * receive it; undefined if only backends do.
+ * The id of the only user who receives a rendered event, besides moderators (`isModerationEvent`); null if every user
+ * may receive it; undefined if only backends do.
  */
 export function receiverOfEvent(text: string): string | null | undefined {
   if (!text.startsWith('{"type":"notification.') && !isModerationEvent(text)) return null;

@@ -62,7 +62,9 @@ export interface EventData {
 }
 
 /** An event of the stream with the `data` of its type. */
-export type StreamEvent = { [T in EventType & keyof EventData]: EventEnvelope & { readonly type: T; readonly data: EventData[T] } }[EventType & keyof EventData];
+export type StreamEvent = {
+  [T in EventType & keyof EventData]: EventEnvelope & { readonly type: T; readonly data: EventData[T] };
+}[EventType & keyof EventData];
 
 /** A user in a room as sockets receive it. `connectionIds` are the open connections. */
 export type PresenceRow = Presence & { readonly connectionIds: readonly string[] };
@@ -95,7 +97,13 @@ export interface RoomFrameData {
 
 /** A frame about a room. `actor` is present on those that another client sent. */
 export type RoomFrame = {
-  [T in keyof RoomFrameData]: { readonly type: T; readonly at: string; readonly roomId: string; readonly actor?: FrameActor; readonly data: RoomFrameData[T] };
+  [T in keyof RoomFrameData]: {
+    readonly type: T;
+    readonly at: string;
+    readonly roomId: string;
+    readonly actor?: FrameActor;
+    readonly data: RoomFrameData[T];
+  };
 }[keyof RoomFrameData];
 
 /** A refusal over WebSocket. */

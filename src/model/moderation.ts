@@ -5,7 +5,9 @@ import type { Comment } from './comment.ts';
 import type { Via } from './event.ts';
 import type { Thread, ThreadRecord } from './thread.ts';
 
-/** The subject of an item of the moderation queue: held content (`comment`, `thread`, `edit`), or a reported comment. */
+/**
+ * The subject of an item of the moderation queue: held content (`comment`, `thread`, `edit`), or a reported comment.
+ */
 export type ModerationKind = 'comment' | 'thread' | 'edit' | 'report';
 /** `held` and `reported` items wait for a decision. */
 export type ModerationState = 'held' | 'reported' | 'approved' | 'rejected';
@@ -23,18 +25,26 @@ export interface ModerationItem {
   /** The plugin that held it and its reason, for moderators; null for a report. */
   readonly plugin: string | null;
   readonly reason: string | null;
-  /** The held comment, as the author wrote it, or the reported one, as it was first reported. Null once held content is approved, and in reports of earlier versions. */
+  /**
+   * The held comment, as the author wrote it, or the reported one, as it was first reported. Null once held content is
+   * approved, and in reports of earlier versions.
+   */
   readonly comment: Comment | null;
   /** The held thread without its comment; null for any other kind, and once it is approved. */
   readonly thread: ThreadRecord | null;
   /** The secret key with which a backend wrote it; null if the author did, with a token. */
   readonly keyId: string | null;
-  /** The user for whom the backend wrote it; null or absent if it named none, or if its author wrote it with a token. */
+  /**
+   * The user for whom the backend wrote it; null or absent if it named none, or if its author wrote it with a token.
+   */
   readonly actsFor?: string | null;
   readonly via: Via;
   /** How many users have reported the comment. */
   readonly reports: number;
-  /** The latest reports, at most 100, once no more are added: it is decided, or the comment was deleted. Absent before, and in items of earlier versions. */
+  /**
+   * The latest reports, at most 100, once no more are added: it is decided, or the comment was deleted. Absent before,
+   * and in items of earlier versions.
+   */
   readonly keptReports?: readonly Report[];
   /** ISO 8601 time at which it was held or first reported. */
   readonly createdAt: string;
@@ -73,21 +83,25 @@ export interface ContentReported extends ModerationNotice {
   readonly reportCount: number;
 }
 
-/** The `data` of the event `moderation.approved`. The event of the content itself follows, unless it was reported only. */
+/**
+ * The `data` of the event `moderation.approved`. The event of the content itself follows, unless it was reported only.
+ */
 export interface ContentApproved extends ModerationNotice {
   readonly decidedAt: string;
 }
 
 /**
- * Why content left the queue without being published: a moderator rejected it, its author or a backend withdrew it, a later edit
- * was published, or what it belongs to was deleted.
+ * Why content left the queue without being published: a moderator rejected it, its author or a backend withdrew it, a
+ * later edit was published, or what it belongs to was deleted.
  */
 export type RejectionCause = 'moderator' | 'withdrawn' | 'replaced' | 'deleted';
 
 /** The `data` of the event `moderation.rejected`. */
 export interface ContentRejected extends ModerationNotice {
   readonly cause: RejectionCause;
-  /** Why, for the author: the text of the moderator, or that what it belongs to was deleted; empty for any other cause. */
+  /**
+   * Why, for the author: the text of the moderator, or that what it belongs to was deleted; empty for any other cause.
+   */
   readonly reason: string;
   readonly decidedAt: string;
 }
@@ -115,6 +129,8 @@ export type RejectionInput = Static<typeof RejectionSchema>;
 /** The body of a report. */
 export const ReportCreateSchema = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: MAX_REASON, description: 'Shown to moderators.' }),
-  userId: Type.Optional(Type.String({ description: 'With a secret key: the user who reports; the key itself when absent.' })),
+  userId: Type.Optional(
+    Type.String({ description: 'With a secret key: the user who reports; the key itself when absent.' }),
+  ),
 });
 export type ReportCreate = Static<typeof ReportCreateSchema>;

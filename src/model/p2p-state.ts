@@ -17,7 +17,14 @@ export interface P2pRecord {
 }
 
 /** The record of a room that never had a state. */
-export const noState: P2pRecord = { version: 0, sizeBytes: 0, digest: 'e3b0c44298fc1c14', merges: 0, updatedAt: null, updatedBy: null };
+export const noState: P2pRecord = {
+  version: 0,
+  sizeBytes: 0,
+  digest: 'e3b0c44298fc1c14',
+  merges: 0,
+  updatedAt: null,
+  updatedBy: null,
+};
 
 /** The content type of every shared state, whatever type a client sends. */
 export const P2P_CONTENT_TYPE = 'application/octet-stream';

@@ -15,11 +15,22 @@ export interface Room {
 }
 
 /** A room that is read by its id. The times are null if nobody has used it yet. */
-export type ReadRoom = Omit<Room, 'createdAt' | 'updatedAt' | 'lastActivityAt'> & { readonly [Time in 'createdAt' | 'updatedAt' | 'lastActivityAt']: string | null };
+export type ReadRoom = Omit<Room, 'createdAt' | 'updatedAt' | 'lastActivityAt'> & {
+  readonly [Time in 'createdAt' | 'updatedAt' | 'lastActivityAt']: string | null;
+};
 
 /** The view of a room that nobody has used yet. */
 export function unusedRoom(roomId: string): ReadRoom {
-  return { id: roomId, roomId, threadCount: 0, openThreadCount: 0, metadata: {}, createdAt: null, updatedAt: null, lastActivityAt: null };
+  return {
+    id: roomId,
+    roomId,
+    threadCount: 0,
+    openThreadCount: 0,
+    metadata: {},
+    createdAt: null,
+    updatedAt: null,
+    lastActivityAt: null,
+  };
 }
 
 /** A room as stored: the part that does not change with its threads. */

@@ -7,12 +7,30 @@ import { type Metadata, MetadataSchema } from './metadata.ts';
 export const PositionSchema = Type.Object({
   x: Type.Number({ minimum: 0, maximum: 1, description: 'Horizontal position, 0 to 1.' }),
   y: Type.Number({ minimum: 0, maximum: 1, description: 'Vertical position, 0 to 1.' }),
-  selector: Type.Optional(Type.String({ description: 'CSS selector of the target element; at most 2 048 characters.' })),
+  selector: Type.Optional(
+    Type.String({ description: 'CSS selector of the target element; at most 2 048 characters.' }),
+  ),
   path: Type.Optional(Type.String({ description: 'DOM path to the target element; at most 2 048 characters.' })),
-  quote: Type.Optional(Type.String({ description: 'Beginning of the text of the target element, to find it by when the selector fails; at most 2 048 characters.' })),
-  quotePrefix: Type.Optional(Type.String({ description: 'Text before the target element, to choose among elements with the same quote; at most 2 048 characters.' })),
-  quoteSuffix: Type.Optional(Type.String({ description: 'Text behind the target element, for the same purpose; at most 2 048 characters.' })),
-  fingerprint: Type.Optional(Type.String({ description: 'What else tells the target element from others, as the widget writes it; at most 2 048 characters.' })),
+  quote: Type.Optional(
+    Type.String({
+      description:
+        'Beginning of the text of the target element, to find it by when the selector fails; at most 2 048 characters.',
+    }),
+  ),
+  quotePrefix: Type.Optional(
+    Type.String({
+      description:
+        'Text before the target element, to choose among elements with the same quote; at most 2 048 characters.',
+    }),
+  ),
+  quoteSuffix: Type.Optional(
+    Type.String({ description: 'Text behind the target element, for the same purpose; at most 2 048 characters.' }),
+  ),
+  fingerprint: Type.Optional(
+    Type.String({
+      description: 'What else tells the target element from others, as the widget writes it; at most 2 048 characters.',
+    }),
+  ),
   elementOffsetX: Type.Optional(Type.Number({ description: 'Horizontal offset within the target element.' })),
   elementOffsetY: Type.Optional(Type.Number({ description: 'Vertical offset within the target element.' })),
   scrollX: Type.Optional(Type.Number({ description: 'Page scroll X when it was pinned.' })),
@@ -36,8 +54,8 @@ export interface ThreadRecord {
 }
 
 /**
- * The part of a thread that changes with its comments, stored separately so that comments do not conflict with each other.
- * Its size does not depend on the length of the thread; the participants are read from the comments.
+ * The part of a thread that changes with its comments, stored separately so that comments do not conflict with each
+ * other. Its size does not depend on the length of the thread; the participants are read from the comments.
  */
 export interface ThreadStats {
   readonly commentCount: number;
@@ -52,7 +70,10 @@ export function renderThreadStats({ commentCount, updatedAt }: ThreadStats): str
 /** Parses the text of `renderThreadStats`. Not with `JSON.parse`, because each new comment does this twice. */
 export function parseThreadStats(text: string): ThreadStats {
   const comma = text.indexOf(',');
-  return { commentCount: Number(text.slice('{"commentCount":'.length, comma)), updatedAt: text.slice(comma + ',"updatedAt":"'.length, -'"}'.length) };
+  return {
+    commentCount: Number(text.slice('{"commentCount":'.length, comma)),
+    updatedAt: text.slice(comma + ',"updatedAt":"'.length, -'"}'.length),
+  };
 }
 
 /** The public view of a thread. */
@@ -100,13 +121,20 @@ export const ClientIdSchema = Type.String({
 });
 
 /** The user for whom a backend changes something, in the body of its request. */
-export const ActsForSchema = Type.Optional(Type.String({ description: 'The user who makes the change, for events and `resolvedBy`; must be a known user. Without it, the backend itself.' }));
+export const ActsForSchema = Type.Optional(
+  Type.String({
+    description:
+      'The user who makes the change, for events and `resolvedBy`; must be a known user. Without it, the backend itself.',
+  }),
+);
 
 /** The body of a create-thread request. */
 export const ThreadCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
   userId: Type.String({ description: 'Author; must be a known user.' }),
-  body: Type.String({ description: 'Text of the first comment, 1 to 10 000 characters; may be empty with an attachment.' }),
+  body: Type.String({
+    description: 'Text of the first comment, 1 to 10 000 characters; may be empty with an attachment.',
+  }),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'User ids to mention, at most 50.' })),
   attachmentIds: attachmentIds('Uploads to link to the first comment, at most 10.'),
   position: Type.Optional(PositionSchema),
@@ -117,7 +145,11 @@ export type ThreadCreate = Static<typeof ThreadCreateSchema>;
 /** The body of a change-thread request. */
 export const ThreadPatchSchema = Type.Object({
   userId: ActsForSchema,
-  resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata or position.' })),
+  resolved: Type.Optional(
+    Type.Boolean({
+      description: 'true resolves the thread, false reopens it. Required unless there is metadata or position.',
+    }),
+  ),
   metadata: Type.Optional(MetadataSchema),
   position: Type.Optional(PositionSchema),
 });

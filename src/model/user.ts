@@ -19,9 +19,15 @@ export interface User {
   readonly updatedAt: string;
   readonly firstSeenAt: string | null;
   readonly lastSeenAt: string | null;
-  /** The rooms of the user's latest token, which decide who is notified; absent while no token was confined. Never shown to clients. */
+  /**
+   * The rooms of the user's latest token, which decide who is notified; absent while no token was confined. Never shown
+   * to clients.
+   */
   readonly tokenScope?: TokenScope;
-  /** When a backend last changed each field that it has set. A token that was issued before does not change such a field. Never shown to clients. */
+  /**
+   * When a backend last changed each field that it has set. A token that was issued before does not change such a
+   * field. Never shown to clients.
+   */
   readonly setAt?: Readonly<Partial<Record<'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata', string>>>;
 }
 
@@ -39,7 +45,9 @@ export const UserPutSchema = Type.Object({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Display name.' })),
   avatarUrl: Type.Optional(Type.String({ maxLength: 2048, description: 'http(s) URL of a picture.' })),
   email: Type.Optional(Type.String({ maxLength: 320, description: 'Shown to backends only.' })),
-  kind: Type.Optional(Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`bot` for machine authors.' })),
+  kind: Type.Optional(
+    Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`bot` for machine authors.' }),
+  ),
   metadata: Type.Optional(MetadataSchema),
 });
 export type UserPut = Static<typeof UserPutSchema>;

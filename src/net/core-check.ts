@@ -56,10 +56,18 @@ export async function checkCore(newServer: () => HttpServer = () => createServer
   const { strings, bytes } = await testTextIntegrity(server);
   const { file, old } = nativeCore();
   if (bytes === 'corrupted') {
-    return { level: 'fail', finding: `${file} corrupts text: the bytes that arrive are not those that were sent`, remedy: OTHER_CORE };
+    return {
+      level: 'fail',
+      finding: `${file} corrupts text: the bytes that arrive are not those that were sent`,
+      remedy: OTHER_CORE,
+    };
   }
   if (bytes === 'untested') {
-    return { level: 'warn', finding: `${file} could not be tested: a request over 127.0.0.1 got no response`, remedy: 'Bring the loopback interface up.' };
+    return {
+      level: 'warn',
+      finding: `${file} could not be tested: a request over 127.0.0.1 got no response`,
+      remedy: 'Bring the loopback interface up.',
+    };
   }
   const note = strings === 'intact' ? '' : '; it corrupts text passed as strings, so the server passes bytes';
   return { level: 'ok', finding: `${file}, ${old ? 'of 2024' : 'current'}${note}`, remedy: null };

@@ -1,4 +1,7 @@
-/** Text or bytes to send. Text should be ASCII (`wireText`), because some builds of uWebSockets.js send other characters as Latin-1. */
+/**
+ * Text or bytes to send. Text should be ASCII (`wireText`), because some builds of uWebSockets.js send other characters
+ * as Latin-1.
+ */
 export type Sendable = string | Uint8Array;
 
 /** The HTTP cores: the native one of uWebSockets.js, and the one on Node's own HTTP server with `ws`. */
@@ -20,8 +23,8 @@ export interface CoreRequest {
 export type UpgradeContext = object;
 
 /**
- * The response to one request: the part of the interface of uWebSockets.js that the server uses. After the end or the abort
- * of a response none of its methods may be called.
+ * The response to one request: the part of the interface of uWebSockets.js that the server uses. After the end or the
+ * abort of a response none of its methods may be called.
  */
 export interface CoreResponse {
   /** Stops reading the body. */
@@ -33,8 +36,8 @@ export interface CoreResponse {
   /** Begins the head, with the code and its reason phrase. Header lines may follow after a line break. */
   writeStatus(status: string): unknown;
   /**
-   * Adds a header. The value may hold more lines, and after an empty line the beginning of the body. A line break that the core
-   * adds to the value then belongs to the body.
+   * Adds a header. The value may hold more lines, and after an empty line the beginning of the body. A line break that
+   * the core adds to the value then belongs to the body.
    */
   writeHeader(name: string, value: Sendable): unknown;
   /** Writes a part of a body of unknown length. Returns false if the part waits for the client. */
@@ -47,15 +50,27 @@ export interface CoreResponse {
   end(body?: Sendable, closeConnection?: boolean): unknown;
   /** Sends a response without a body, whose headers are complete. */
   endWithoutBody(): unknown;
-  /** Writes a part of a body of `size` bytes. Returns whether all of the part was taken, and whether the response is complete. */
+  /**
+   * Writes a part of a body of `size` bytes. Returns whether all of the part was taken, and whether the response is
+   * complete.
+   */
   tryEnd(part: Uint8Array, size: number): [taken: boolean, complete: boolean];
   /** Closes the connection without a response. The abort handler is called before this returns. */
   close(): unknown;
-  /** Calls `handler` with the number of bytes of the body written so far, when more can be written. It returns whether it wrote all it wanted to. */
+  /**
+   * Calls `handler` with the number of bytes of the body written so far, when more can be written. It returns whether
+   * it wrote all it wanted to.
+   */
   onWritable(handler: (offset: number) => boolean): unknown;
-  /** Calls `handler` once if the connection closes before the response is complete. Must be called before the request's handler returns. */
+  /**
+   * Calls `handler` once if the connection closes before the response is complete. Must be called before the request's
+   * handler returns.
+   */
   onAborted(handler: () => void): unknown;
-  /** Calls `handler` with each part of the body, whose bytes are valid during the call; `isLast` if it is the last one, which may be empty. Must be called before the request's handler returns. */
+  /**
+   * Calls `handler` with each part of the body, whose bytes are valid during the call; `isLast` if it is the last one,
+   * which may be empty. Must be called before the request's handler returns.
+   */
   onData(handler: (bytes: ArrayBuffer | Uint8Array, isLast: boolean) => void): unknown;
   /** The address of the other end of the connection, as text. */
   getRemoteAddressAsText(): ArrayBuffer;
@@ -119,15 +134,26 @@ export type CoreHandler = (response: CoreResponse, request: CoreRequest) => void
 
 /** The application that routes are attached to, before the server listens. */
 export interface CoreApp {
-  /** Handles the requests of every method whose path matches: an exact path, or `/*` for all that nothing else handles. */
+  /**
+   * Handles the requests of every method whose path matches: an exact path, or `/*` for all that nothing else handles.
+   */
   any(pattern: string, handler: CoreHandler): unknown;
   /** Handles WebSockets at an exact path. */
   ws<T>(pattern: string, behavior: SocketBehavior<T>): unknown;
-  /** Sends a frame to all sockets of a topic; the parameters are those of `CoreSocket.send`. Returns false if the topic has none. */
+  /**
+   * Sends a frame to all sockets of a topic; the parameters are those of `CoreSocket.send`. Returns false if the topic
+   * has none.
+   */
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
-  /** Calls `work`, which may upgrade responses, in a later event loop iteration, outside of every handler. Rejects only if `work` throws. */
+  /**
+   * Calls `work`, which may upgrade responses, in a later event loop iteration, outside of every handler. Rejects only
+   * if `work` throws.
+   */
   upgradeLater(work: () => void): Promise<void>;
-  /** The longest time for which the connection of a socket stays open after `end` if its client ignores the close frame, in milliseconds. */
+  /**
+   * The longest time for which the connection of a socket stays open after `end` if its client ignores the close frame,
+   * in milliseconds.
+   */
   readonly lingerMs: number;
 }
 
@@ -136,8 +162,9 @@ export interface HttpServer {
   /** The application to attach routes to, before `listen`. */
   readonly app: CoreApp;
   /**
-   * Starts to accept connections. A port other than 0 is shared: on the native core with every other server of this user that
-   * listens on it, on the other one with the workers of the same primary. Port 0 selects a free port, which is not shared.
+   * Starts to accept connections. A port other than 0 is shared: on the native core with every other server of this
+   * user that listens on it, on the other one with the workers of the same primary. Port 0 selects a free port, which
+   * is not shared.
    *
    * @returns the port
    * @throws {Error} if the server cannot listen on the address

@@ -8,13 +8,14 @@ import type { CoreKind } from './core.ts';
 const SKIPPED_BODY_MS = 120_000;
 
 /**
- * Calls `notify` before input of clients is handled that may be a consequence of something that happened after the last call.
+ * Calls `notify` before input of clients is handled that may be a consequence of something that happened after the last
+ * call.
  *
  * Requests that the event loop received together cause one call. libuv asks the system for the sockets that have bytes
  * (`epoll_wait`), then handles one after the other. The native core closes a connection that sends a request before the
- * response to the last one, so the bytes that made a socket ready began a request before `epoll_wait` returned, and so before
- * the call. For what else may follow in the same read `notify` is called again: the next request after a response or after an unread
- * body, and messages of WebSockets. See docs/decisions/0015-fresh-reads.md.
+ * response to the last one, so the bytes that made a socket ready began a request before `epoll_wait` returned, and so
+ * before the call. For what else may follow in the same read `notify` is called again: the next request after a
+ * response or after an unread body, and messages of WebSockets. See docs/decisions/0015-fresh-reads.md.
  */
 export class InputNotifier {
   readonly #notify: () => void;
@@ -58,8 +59,8 @@ export class InputNotifier {
 }
 
 /**
- * Returns a function for `InputNotifier`. The batch is known on Linux, with the native core, from Node 20.18 on: libuv counts the
- * events of a batch when it has handled all of them (`uv_metrics_info`).
+ * Returns a function for `InputNotifier`. The batch is known on Linux, with the native core, from Node 20.18 on: libuv
+ * counts the events of a batch when it has handled all of them (`uv_metrics_info`).
  */
 export function pollBatches(core: CoreKind): () => number {
   const { nodeTiming } = performance;

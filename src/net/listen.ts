@@ -27,13 +27,25 @@ function withInput(app: CoreApp, input: InputNotifier): CoreApp {
 }
 
 /** The handlers of a behavior that receive something from a client, each preceded by a call of `input`. */
-function handlersWithInput<T>({ upgrade, open, message, ping, pong, close }: SocketBehavior<T>, input: InputNotifier): SocketBehavior<T> {
-  const wrap = <A extends unknown[]>(handler: ((...args: A) => unknown) | undefined): { (...args: A): void } | undefined =>
+function handlersWithInput<T>(
+  { upgrade, open, message, ping, pong, close }: SocketBehavior<T>,
+  input: InputNotifier,
+): SocketBehavior<T> {
+  const wrap = <A extends unknown[]>(
+    handler: ((...args: A) => unknown) | undefined,
+  ): { (...args: A): void } | undefined =>
     handler &&
     ((...args) => {
       input.onMessage();
       handler(...args);
     });
-  const handlers = { upgrade: wrap(upgrade), open: wrap(open), message: wrap(message), ping: wrap(ping), pong: wrap(pong), close: wrap(close) };
+  const handlers = {
+    upgrade: wrap(upgrade),
+    open: wrap(open),
+    message: wrap(message),
+    ping: wrap(ping),
+    pong: wrap(pong),
+    close: wrap(close),
+  };
   return Object.fromEntries(Object.entries(handlers).filter(([, handler]) => handler !== undefined));
 }

@@ -3,7 +3,15 @@ import type { CoreRequest } from './core.ts';
 /** Where routes of plugins are, which receive all header fields. */
 const PLUGIN_PATHS = '/api/v1/plugins/';
 const NO_FIELDS: Readonly<Record<string, string>> = {};
-const HIDDEN_FIELDS = new Set(['authorization', 'x-service-key', 'x-service-token', 'cookie', 'content-length', 'transfer-encoding', 'connection']);
+const HIDDEN_FIELDS = new Set([
+  'authorization',
+  'x-service-key',
+  'x-service-token',
+  'cookie',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+]);
 
 /**
  * The request line and the header fields of a request, copied out of the core's request, which is invalid after
@@ -43,8 +51,8 @@ export class RequestHead {
   /** The names of the fields that follow a chunked body. */
   trailer = '';
   /**
-   * Whether two parsers could disagree on where this request ends or which host it is for. The connection of such a request
-   * must be closed without a response, since even the place of a response in it is uncertain.
+   * Whether two parsers could disagree on where this request ends or which host it is for. The connection of such a
+   * request must be closed without a response, since even the place of a response in it is uncertain.
    */
   ambiguous = false;
   /** All header fields of a request to a plugin, except credentials and framing; empty for any other. */
@@ -139,7 +147,8 @@ export class RequestHead {
 
   #setLength(value: string): void {
     const length = isDigits(value) ? Number(value) : Number.NaN;
-    if (!Number.isSafeInteger(length) || (this.contentLength !== null && this.contentLength !== length)) this.ambiguous = true;
+    if (!Number.isSafeInteger(length) || (this.contentLength !== null && this.contentLength !== length))
+      this.ambiguous = true;
     this.contentLength = length;
   }
 }

@@ -18,18 +18,26 @@ const MESSAGE = Buffer.from([0x81, BYTES.length, ...BYTES]);
 /** A publication, a message and a close frame with 1000 and a reason. */
 const FRAMES = Buffer.from([...MESSAGE, ...MESSAGE, 0x88, BYTES.length + 2, 0x03, 0xe8, ...BYTES]);
 const TIMEOUT_MS = 5_000;
-const HANDSHAKE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='];
+const HANDSHAKE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+];
 
 /**
- * Sends text through the core over the loopback interface and compares what arrives. Some builds of the core corrupt text,
- * and their version numbers do not show it. Takes some milliseconds. Never rejects.
+ * Sends text through the core over the loopback interface and compares what arrives. Some builds of the core corrupt
+ * text, and their version numbers do not show it. Takes some milliseconds. Never rejects.
  *
  * @param server has no routes and does not listen yet; it is closed by the time this resolves
  */
 export async function testTextIntegrity(server: HttpServer): Promise<TextIntegrity> {
   const port = serveText(server);
   try {
-    const [strings, bytes] = await Promise.all([requestText(await port, '/strings'), requestText(await port, '/bytes')]);
+    const [strings, bytes] = await Promise.all([
+      requestText(await port, '/strings'),
+      requestText(await port, '/bytes'),
+    ]);
     return { strings, bytes };
   } catch {
     return { strings: 'untested', bytes: 'untested' };
@@ -41,7 +49,10 @@ export async function testTextIntegrity(server: HttpServer): Promise<TextIntegri
 /** Serves the text in responses and in frames, and ends each connection after it. Returns the port. */
 function serveText(server: HttpServer): Promise<number> {
   const { app } = server;
-  for (const [path, text] of [['/strings', TEXT], ['/bytes', BYTES]] as const) {
+  for (const [path, text] of [
+    ['/strings', TEXT],
+    ['/bytes', BYTES],
+  ] as const) {
     app.any(path, (response) => void response.end(text, true));
     app.ws(path, {
       open: (socket) => {
@@ -61,7 +72,10 @@ async function requestText(port: number, path: string): Promise<Integrity> {
   return body.equals(BYTES) && frames.equals(FRAMES) ? 'intact' : 'corrupted';
 }
 
-/** Sends a request and returns what follows the head of the response until the connection ends; null if there is no response. Rejects if nothing listens. */
+/**
+ * Sends a request and returns what follows the head of the response until the connection ends; null if there is no
+ * response. Rejects if nothing listens.
+ */
 function bytesAfterHead(port: number, path: string, headers: readonly string[]): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -22,12 +22,12 @@ export interface LogOptions {
 
 /**
  * Creates a logger that writes one JSON object per line: level by name, ISO time, pid, `worker`, then the fields given.
- * If `output` is a terminal, it writes lines for people instead, in colour unless NO_COLOR is set.
- * Writes are synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished
- * line, wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
+ * If `output` is a terminal, it writes lines for people instead, in colour unless NO_COLOR is set. Writes are
+ * synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished line,
+ * wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
  *
- * Lines that cannot be written, such as on a full disk, are kept up to 1 MB and written with a later line that can be; further
- * ones are dropped, and a line says how many.
+ * Lines that cannot be written, such as on a full disk, are kept up to 1 MB and written with a later line that can be;
+ * further ones are dropped, and a line says how many.
  */
 export function createLogger({ level, name, output = 1, destination }: LogOptions): Logger {
   const log = pino(
@@ -38,7 +38,10 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: redact },
     },
-    destination ?? destinationOf(output, (dropped) => log.warn({ dropped }, 'lines of the log were dropped, because they could not be written')),
+    destination ??
+      destinationOf(output, (dropped) =>
+        log.warn({ dropped }, 'lines of the log were dropped, because they could not be written'),
+      ),
   );
   return log;
 }
@@ -46,7 +49,8 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
 /** @param onDropped called with the number of dropped lines when lines can be written again */
 function destinationOf(output: LogOutput, onDropped: (lines: number) => void): DestinationStream {
   const stream = pino.destination({ fd: output, sync: true, maxLength: MAX_UNWRITTEN });
-  // Without a listener, a failed write would end the process. The stream keeps the lines and tries again with the next one.
+  // Without a listener, a failed write would end the process. The stream keeps the lines and tries again with the next
+  // one.
   stream.on('error', () => {});
   let dropped = 0;
   stream.on('drop', () => {
@@ -85,7 +89,8 @@ const KEY = /(?<![A-Za-z0-9])(sk|adm|whsec)_[A-Za-z0-9_+/=-]+/g;
 /** A compact JWS, such as a user token, also inside the subprotocol `collab.token.…`. */
 const TOKEN = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
 /** Whether a line may contain any of these. Most lines do not, and this check is all they cost. */
-const SUSPECT = /authorization|service[-_]?key|cookie|token|password|passphrase|secret|private[-_]?key|bearer|sig(?:nature)?=|sk_|adm_|whsec_|eyJ/i;
+const SUSPECT =
+  /authorization|service[-_]?key|cookie|token|password|passphrase|secret|private[-_]?key|bearer|sig(?:nature)?=|sk_|adm_|whsec_|eyJ/i;
 
 /** Returns the line (one JSON object) without its secrets. */
 export function redact(line: string): string {
@@ -96,9 +101,16 @@ function clean(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(clean);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [cleanText(name), SECRET_NAME.test(name) ? REDACTED : clean(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [cleanText(name), SECRET_NAME.test(name) ? REDACTED : clean(inner)]),
+  );
 }
 
 function cleanText(text: string): string {
-  return text.replace(BEARER, `$1${REDACTED}`).replace(KEY, `$1_${REDACTED}`).replace(TOKEN, REDACTED).replace(QUERY_PAIR, `$1=${REDACTED}`).replace(JSON_PAIR, `"$1":"${REDACTED}"`);
+  return text
+    .replace(BEARER, `$1${REDACTED}`)
+    .replace(KEY, `$1_${REDACTED}`)
+    .replace(TOKEN, REDACTED)
+    .replace(QUERY_PAIR, `$1=${REDACTED}`)
+    .replace(JSON_PAIR, `"$1":"${REDACTED}"`);
 }

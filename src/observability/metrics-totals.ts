@@ -1,4 +1,12 @@
-import { BUCKETS, type CounterFamily, type Labels, metricFamilies, type MetricFamily, type MetricsReport, seriesOf } from './metrics.ts';
+import {
+  BUCKETS,
+  type CounterFamily,
+  type Labels,
+  metricFamilies,
+  type MetricFamily,
+  type MetricsReport,
+  seriesOf,
+} from './metrics.ts';
 import { version } from '../model/version.ts';
 
 /** The content type of the Prometheus text format 0.0.4. */
@@ -10,11 +18,13 @@ interface Distribution {
 }
 
 /**
- * Counters with fixed labels, which are 0 from the start on. A counter that appears with its first increment has not increased, as
- * Prometheus sees it, so that an alert on its increase would miss that.
+ * Counters with fixed labels, which are 0 from the start on. A counter that appears with its first increment has not
+ * increased, as Prometheus sees it, so that an alert on its increase would miss that.
  */
 const fixedCounters: readonly (readonly [CounterFamily, Labels])[] = [
-  ...['web', 'background'].flatMap((role) => ['ended', 'hung'].map((reason): [CounterFamily, Labels] => ['worker_restarts_total', { role, reason }])),
+  ...['web', 'background'].flatMap((role) =>
+    ['ended', 'hung'].map((reason): [CounterFamily, Labels] => ['worker_restarts_total', { role, reason }]),
+  ),
   ...['true', 'false'].map((recovered): [CounterFamily, Labels] => ['ws_resume_total', { recovered }]),
   ...['image', 'audio', 'video'].map((type): [CounterFamily, Labels] => ['uploads_bytes_total', { type }]),
   ['ws_closed_total', { code: '1013' }],
@@ -28,7 +38,10 @@ export class MetricsTotals {
   /** By worker id: its gauges as last reported. */
   readonly #gauges = new Map<string, MetricsReport['gauges']>();
 
-  /** Begins with zeros: alerts need a value. The series of `ws_connections` without labels is that of a server without connections. */
+  /**
+   * Begins with zeros: alerts need a value. The series of `ws_connections` without labels is that of a server without
+   * connections.
+   */
   constructor() {
     for (const [family, labels] of fixedCounters) this.#counters.set(seriesOf(family, labels), 0);
     this.#gauges.set('', { [seriesOf('build_info', { version })]: 1, ws_connections: 0 });
@@ -72,7 +85,8 @@ export class MetricsTotals {
     for (const family of Object.keys(metricFamilies) as MetricFamily[]) {
       const { type, help } = metricFamilies[family];
       const found = lines.get(family);
-      if (found !== undefined) text += `# HELP collab_${family} ${help}\n# TYPE collab_${family} ${type}\n${found.join('\n')}\n`;
+      if (found !== undefined)
+        text += `# HELP collab_${family} ${help}\n# TYPE collab_${family} ${type}\n${found.join('\n')}\n`;
     }
     return text;
   }
@@ -98,9 +112,12 @@ function familyOf(series: string): MetricFamily {
 function bucketLines(series: string, { counts, sum }: Distribution): string[] {
   const family = familyOf(series);
   const labels = series.slice(family.length + 1, -1);
-  const withBound = (bound: string): string => `collab_${family}_bucket{${labels === '' ? '' : `${labels},`}le="${bound}"}`;
+  const withBound = (bound: string): string =>
+    `collab_${family}_bucket{${labels === '' ? '' : `${labels},`}le="${bound}"}`;
   const own = labels === '' ? '' : `{${labels}}`;
   let total = 0;
-  const buckets = counts.map((count, i) => `${withBound(BUCKETS[i] === undefined ? '+Inf' : String(BUCKETS[i]))} ${(total += count)}`);
+  const buckets = counts.map(
+    (count, i) => `${withBound(BUCKETS[i] === undefined ? '+Inf' : String(BUCKETS[i]))} ${(total += count)}`,
+  );
   return [...buckets, `collab_${family}_sum${own} ${sum}`, `collab_${family}_count${own} ${total}`];
 }

@@ -9,8 +9,8 @@ const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
- * Adds the metrics of this process: memory, processor time and the delay of its event loop since the last report. Reports that
- * follow each other more quickly cover the same time.
+ * Adds the metrics of this process: memory, processor time and the delay of its event loop since the last report.
+ * Reports that follow each other more quickly cover the same time.
  *
  * @param name the name of the process, as in the log: `web-1`
  */
@@ -25,7 +25,9 @@ export function meterProcess(metrics: Metrics, name: string): void {
     const { user, system } = process.cpuUsage();
     return [[labels, (user + system) / MICROSECONDS]];
   });
-  metrics.gauge('nodejs_eventloop_lag_p99_seconds', () => (delay.count === 0 ? [] : [[labels, seconds(delay.percentile(99))]]));
+  metrics.gauge('nodejs_eventloop_lag_p99_seconds', () =>
+    delay.count === 0 ? [] : [[labels, seconds(delay.percentile(99))]],
+  );
   metrics.gauge('nodejs_eventloop_lag_max_seconds', () => {
     const read: [typeof labels, number][] = delay.count === 0 ? [] : [[labels, seconds(delay.max)]];
     // The last gauge of the report.

@@ -9,8 +9,8 @@ const WORKER_WIDTH = 10;
 
 /**
  * Rewrites a line of the log (one JSON object) for a person: time of day (UTC), level, process, message, then the other
- * fields as `name=value`. The stack of an error follows in lines of its own. Control characters are replaced. A line that
- * is not JSON is returned as it is.
+ * fields as `name=value`. The stack of an error follows in lines of its own. Control characters are replaced. A line
+ * that is not JSON is returned as it is.
  *
  * @param colour whether to colour warnings and errors
  */
@@ -32,7 +32,10 @@ function stackOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return error === undefined ? '' : `  ${text(error)}\n`;
   const { stack } = error as { stack?: unknown };
   const lines = typeof stack === 'string' ? stack : JSON.stringify(error);
-  return lines.split('\n').map((each) => `  ${printable(each)}\n`).join('');
+  return lines
+    .split('\n')
+    .map((each) => `  ${printable(each)}\n`)
+    .join('');
 }
 
 /** A value in a line: texts of one word as they are, everything else as JSON. */

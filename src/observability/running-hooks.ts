@@ -15,9 +15,9 @@ const COMMAND = [process.argv0, ...process.execArgv, ...process.argv.slice(1)].j
 const running = new Map<string, number>();
 
 /**
- * Shows in the title of this process, which `ps` and the primary read, that a call of a hook has begun: a process whose event
- * loop a hook blocks cannot tell it in any other way. PostgreSQL shows its queries like this. Takes 1 µs. Names that no longer fit
- * into the space of the command line are cut off. Call `endHook` when it has ended.
+ * Shows in the title of this process, which `ps` and the primary read, that a call of a hook has begun: a process whose
+ * event loop a hook blocks cannot tell it in any other way. PostgreSQL shows its queries like this. Takes 1 µs. Names
+ * that no longer fit into the space of the command line are cut off. Call `endHook` when it has ended.
  */
 export function beginHook({ plugin, hook }: HookName): void {
   const name = `${plugin} ${hook}`;
@@ -38,14 +38,19 @@ export function endHook({ plugin, hook }: HookName): void {
   showRunning();
 }
 
-/** The hooks that a process of this server runs by its title; none if the system has no /proc, or the process has ended. */
+/**
+ * The hooks that a process of this server runs by its title; none if the system has no /proc, or the process has ended.
+ */
 export function readRunningHooks(pid: number | undefined): readonly HookName[] {
   const [title = ''] = pid === undefined ? [] : readCommandLine(pid).split('\0');
   if (!title.startsWith(PREFIX)) return [];
-  return title.slice(PREFIX.length).split(SEPARATOR).map((name) => {
-    const space = name.indexOf(' ');
-    return space === -1 ? { plugin: name, hook: '' } : { plugin: name.slice(0, space), hook: name.slice(space + 1) };
-  });
+  return title
+    .slice(PREFIX.length)
+    .split(SEPARATOR)
+    .map((name) => {
+      const space = name.indexOf(' ');
+      return space === -1 ? { plugin: name, hook: '' } : { plugin: name.slice(0, space), hook: name.slice(space + 1) };
+    });
 }
 
 function showRunning(): void {

@@ -47,32 +47,54 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const WARN_EVERY_MS = 60_000;
 
 /**
- * Loads the SDK of OpenTelemetry if its environment variables ask for traces (docs/operations.md, "Traces"), and nothing if
- * they do not. The SDK reads the same variables: endpoint, headers, sampler, batches, resource.
+ * Loads the SDK of OpenTelemetry if its environment variables ask for traces (docs/operations.md, "Traces"), and
+ * nothing if they do not. The SDK reads the same variables: endpoint, headers, sampler, batches, resource.
  *
  * @returns null if no traces are to be sent
  */
 export async function startTraces({ variables, log, worker }: TracesOptions): Promise<Traces | null> {
   if (!isWanted(variables, log)) return null;
-  const [{ defaultTextMapGetter, diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode }, { W3CTraceContextPropagator }, resources, { BasicTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }] =
-    await Promise.all([
-      importModule('@opentelemetry/api') as Promise<typeof Api>,
-      importModule('@opentelemetry/core') as Promise<typeof Core>,
-      importModule('@opentelemetry/resources') as Promise<typeof Resources>,
-      importModule('@opentelemetry/sdk-trace-base') as Promise<typeof Sdk>,
-      importModule('@opentelemetry/exporter-trace-otlp-http') as Promise<typeof Exporter>,
-    ]);
+  const [
+    { defaultTextMapGetter, diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode },
+    { W3CTraceContextPropagator },
+    resources,
+    { BasicTracerProvider, BatchSpanProcessor },
+    { OTLPTraceExporter },
+  ] = await Promise.all([
+    importModule('@opentelemetry/api') as Promise<typeof Api>,
+    importModule('@opentelemetry/core') as Promise<typeof Core>,
+    importModule('@opentelemetry/resources') as Promise<typeof Resources>,
+    importModule('@opentelemetry/sdk-trace-base') as Promise<typeof Sdk>,
+    importModule('@opentelemetry/exporter-trace-otlp-http') as Promise<typeof Exporter>,
+  ]);
   const warn = rarely((message) => log.warn({ reason: message }, 'traces could not be sent'));
-  diag.setLogger({ error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(
+    { error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
 
-  const own = resources.resourceFromAttributes({ 'service.name': 'collab', 'service.version': version, 'service.instance.id': `${process.pid}`, 'collab.worker': worker });
-  const resource = resources.defaultResource().merge(own).merge(resources.detectResources({ detectors: [resources.envDetector] }));
-  const provider = new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] });
+  const own = resources.resourceFromAttributes({
+    'service.name': 'collab',
+    'service.version': version,
+    'service.instance.id': `${process.pid}`,
+    'collab.worker': worker,
+  });
+  const resource = resources
+    .defaultResource()
+    .merge(own)
+    .merge(resources.detectResources({ detectors: [resources.envDetector] }));
+  const provider = new BasicTracerProvider({
+    resource,
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  });
   const tracer = provider.getTracer('collab', version);
   const propagator = new W3CTraceContextPropagator();
   return {
     record: ({ method, route, status, requestId, startedAt, traceparent, tracestate }) => {
-      const parent = traceparent === '' ? ROOT_CONTEXT : propagator.extract(ROOT_CONTEXT, { traceparent, tracestate }, defaultTextMapGetter);
+      const parent =
+        traceparent === ''
+          ? ROOT_CONTEXT
+          : propagator.extract(ROOT_CONTEXT, { traceparent, tracestate }, defaultTextMapGetter);
       const known = METHODS.has(method) ? method : '_OTHER';
       const now = Date.now();
       const failure = status === 0 ? 'aborted' : status >= 500 ? String(status) : undefined;
@@ -111,7 +133,9 @@ function isWanted(variables: TracesOptions['variables'], log: Logger): boolean {
   }
   const protocol = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || read('OTEL_EXPORTER_OTLP_PROTOCOL');
   if (protocol === 'grpc') {
-    log.warn('no traces are sent: OTEL_EXPORTER_OTLP_PROTOCOL must be http/json or http/protobuf, not "grpc"; use the HTTP endpoint of the collector, often port 4318');
+    log.warn(
+      'no traces are sent: OTEL_EXPORTER_OTLP_PROTOCOL must be http/json or http/protobuf, not "grpc"; use the HTTP endpoint of the collector, often port 4318',
+    );
     return false;
   }
   return true;

@@ -8,7 +8,10 @@ import type { Notification } from '../model/notification.ts';
 import type { Thread } from '../model/thread.ts';
 import type { User } from '../model/user.ts';
 
-/** The types of all events, and a committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
+/**
+ * The types of all events, and a committed event, as the WebSocket and the event log have it. `eventId` is the same in
+ * every attempt.
+ */
 export { eventTypes, type EventEnvelope as PluginEvent } from '../model/event.ts';
 /** The filters with their payloads and patches, and the client whose request runs them. */
 export type { DraftComment, DraftPatch, FilterActor as PluginActor, FilterTypes } from '../model/filter.ts';
@@ -17,7 +20,10 @@ export type { Job, NewJob } from '../model/job.ts';
 /** The notification of one user, as the inbox stores it. */
 export type { Notification as PluginNotification } from '../model/notification.ts';
 
-/** The version of this API, which plugins import as `collab/plugin` (docs/plugins.md). A plugin names the one that it was written for. */
+/**
+ * The version of this API, which plugins import as `collab/plugin` (docs/plugins.md). A plugin names the one that it
+ * was written for.
+ */
 export const API_VERSION = 1;
 
 /** A value that can be sent to another thread (structured clone) and stored as JSON. */
@@ -35,7 +41,12 @@ export type Rejection = Readonly<{ outcome: 'reject'; message: string; status: 4
 /** Holds what is filtered until a moderator decides; made by `hold`. Only moderators see the reason. */
 export type Hold = Readonly<{ outcome: 'hold'; reason: string }>;
 /** The result of a filter: nothing to leave the payload as it is, a patch, or a verdict. */
-export type FilterResult<N extends FilterName> = void | undefined | FilterTypes[N]['patch'] | Rejection | (N extends HoldableFilter ? Hold : never);
+export type FilterResult<N extends FilterName> =
+  | void
+  | undefined
+  | FilterTypes[N]['patch']
+  | Rejection
+  | (N extends HoldableFilter ? Hold : never);
 
 /** Refuses what is filtered with a message for the client. */
 export function reject(message: string, status: 400 | 403 = 403): Rejection {
@@ -52,7 +63,10 @@ export interface HookContext<Config> {
   readonly environment: PluginEnvironment;
   /** The plugin's configuration in this environment. */
   readonly config: Config;
-  /** Aborted at the deadline of the hook, and when the process shuts down. A copy made with `{ ...context }` may lack it. */
+  /**
+   * Aborted at the deadline of the hook, and when the process shuts down. A copy made with `{ ...context }` may lack
+   * it.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -65,13 +79,17 @@ export interface FilterOptions {
   readonly priority?: number;
   /** Deadline in milliseconds, 100 to 10 000; 2 000 by default. */
   readonly timeoutMs?: number;
-  /** The effect of a failure or a passed deadline: `open` lets the payload pass (the default), `closed` refuses it, `hold` holds it. */
+  /**
+   * The effect of a failure or a passed deadline: `open` lets the payload pass (the default), `closed` refuses it,
+   * `hold` holds it.
+   */
   readonly onError?: 'open' | 'closed' | 'hold';
 }
 
 /**
- * Thrown by a filter whose `onError` depends on something, such as its configuration. It counts as a failure: after 5 in a row the
- * filter is not called in this environment for 30 s, and the last `onError` applies. The log has its message, and that of its `cause`.
+ * Thrown by a filter whose `onError` depends on something, such as its configuration. It counts as a failure: after 5
+ * in a row the filter is not called in this environment for 30 s, and the last `onError` applies. The log has its
+ * message, and that of its `cause`.
  */
 export class FilterFailure extends Error {
   override readonly name = 'FilterFailure';
@@ -84,7 +102,10 @@ export class FilterFailure extends Error {
 }
 
 /** Changes, refuses or holds a write between its validation and its commit. */
-export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['payload'], context: FilterContext<Config>) => FilterResult<N> | Promise<FilterResult<N>>;
+export type Filter<N extends FilterName, Config> = (
+  payload: FilterTypes[N]['payload'],
+  context: FilterContext<Config>,
+) => FilterResult<N> | Promise<FilterResult<N>>;
 
 /** The context that an action receives besides its event. `attempt` counts from 1. */
 export type ActionContext<Config> = HookContext<Config> & { readonly attempt: number };
@@ -93,25 +114,33 @@ export type JobContext<Config> = ActionContext<Config>;
 
 /** How an action is run. */
 export interface ActionOptions {
-  /** Deadline of one attempt in milliseconds, 100 to 60 000; 10 000 by default. The attempt has failed then; a plugin that is in an endless loop is ended and restarted. */
+  /**
+   * Deadline of one attempt in milliseconds, 100 to 60 000; 10 000 by default. The attempt has failed then; a plugin
+   * that is in an endless loop is ended and restarted.
+   */
   readonly timeoutMs?: number;
   /**
-   * Handles only events of environments in which the plugin's storage has a key with this prefix, such as `endpoint/`. In the
-   * others an event costs nothing. Events from before the first such key are not handled.
+   * Handles only events of environments in which the plugin's storage has a key with this prefix, such as `endpoint/`.
+   * In the others an event costs nothing. Events from before the first such key are not handled.
    */
   readonly whenKv?: string;
-  /** The field of the values under `whenKv` that lists the types of events to handle, or is null for all. Others cost nothing. */
+  /**
+   * The field of the values under `whenKv` that lists the types of events to handle, or is null for all. Others cost
+   * nothing.
+   */
   readonly typesIn?: string;
   /**
-   * Whether events of one thread are handled in order, the next one when the one before is finished; true by default. If
-   * false, a thread with many events is handled faster. Takes effect only if it is false for every action of the plugin.
+   * Whether events of one thread are handled in order, the next one when the one before is finished; true by default.
+   * If false, a thread with many events is handled faster. Takes effect only if it is false for every action of the
+   * plugin.
    */
   readonly ordered?: boolean;
 }
 
 /**
- * Reacts to a committed event, at least once, outside the web workers. A rejection is tried again after 1 s, 10 s and 60 s, or as
- * long as the disk of the server is full or failing; then the event is skipped and logged. Use a queue for deliveries to others.
+ * Reacts to a committed event, at least once, outside the web workers. A rejection is tried again after 1 s, 10 s and
+ * 60 s, or as long as the disk of the server is full or failing; then the event is skipped and logged. Use a queue for
+ * deliveries to others.
  */
 export type Action<Config> = (event: EventEnvelope, context: ActionContext<Config>) => void | Promise<void>;
 
@@ -119,8 +148,9 @@ export type Action<Config> = (event: EventEnvelope, context: ActionContext<Confi
 export type KvEntry = Readonly<{ key: string; value: Payload }>;
 
 /**
- * Durable storage of a plugin in one environment; it is deleted with the environment. Keys are 1 to 200 characters of printable
- * ASCII without spaces, values at most 262 144 characters as JSON. A promise resolves once the change is on disk.
+ * Durable storage of a plugin in one environment; it is deleted with the environment. Keys are 1 to 200 characters of
+ * printable ASCII without spaces, values at most 262 144 characters as JSON. A promise resolves once the change is on
+ * disk.
  */
 export interface Kv {
   get(key: string): Promise<Payload | undefined>;
@@ -129,10 +159,16 @@ export interface Kv {
   /** Stores `value` if the current value equals `expected` (undefined: no entry), and returns whether it did. */
   replace(key: string, expected: Payload | undefined, value: Payload): Promise<boolean>;
   /** The entries in the order of their keys, at most `limit` (1 to 1 000; 100 by default). */
-  list(options?: { readonly prefix?: string; readonly after?: string; readonly limit?: number }): Promise<readonly KvEntry[]>;
+  list(options?: {
+    readonly prefix?: string;
+    readonly after?: string;
+    readonly limit?: number;
+  }): Promise<readonly KvEntry[]>;
 }
 
-/** Thrown by a job to be tried again at a certain time instead of after the queue's next delay. It counts as an attempt. */
+/**
+ * Thrown by a job to be tried again at a certain time instead of after the queue's next delay. It counts as an attempt.
+ */
 export class RetryAfter extends Error {
   override readonly name = 'RetryAfter';
   readonly ms: number;
@@ -150,19 +186,31 @@ export class Permanent extends Error {
 
 /** How the jobs of a queue are run. */
 export interface QueueOptions {
-  /** Milliseconds to wait before each further attempt, with a jitter of ±10 %; after the last one the job is dead. At most 100, each up to 30 days. */
+  /**
+   * Milliseconds to wait before each further attempt, with a jitter of ±10 %; after the last one the job is dead. At
+   * most 100, each up to 30 days.
+   */
   readonly retryDelaysMs: readonly number[];
   /** Jobs that run at once over all environments, 1 to 256; 8 by default. */
   readonly concurrency?: number;
-  /** Jobs of one group that run at once; no bound by default. Groups take turns, so slow jobs of one never delay another's. */
+  /**
+   * Jobs of one group that run at once; no bound by default. Groups take turns, so slow jobs of one never delay
+   * another's.
+   */
   readonly groupConcurrency?: number;
   /** Deadline of one attempt in milliseconds, 100 to 60 000; 20 000 by default. */
   readonly timeoutMs?: number;
 }
 
-/** A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept for 30 days. */
+/**
+ * A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept
+ * for 30 days.
+ */
 export interface Queue {
-  /** Adds jobs with one commit. A job whose id is in the queue already is left as it is. A job without delay starts at once. */
+  /**
+   * Adds jobs with one commit. A job whose id is in the queue already is left as it is. A job without delay starts at
+   * once.
+   */
   add(environment: PluginEnvironment, jobs: readonly NewJob[]): Promise<void>;
   get(environment: PluginEnvironment, id: string): Promise<Job | undefined>;
   /** Removes a job; no effect if there is none. */
@@ -170,7 +218,10 @@ export interface Queue {
   /** Makes a job due now, with all its attempts left, and returns whether there is such a job. */
   retry(environment: PluginEnvironment, id: string): Promise<boolean>;
   /** The jobs of a state in the order of `dueAt`, at most `limit` (1 to 1 000; 100 by default). */
-  list(environment: PluginEnvironment, options: { readonly state: Job['state']; readonly after?: string; readonly limit?: number }): Promise<readonly Job[]>;
+  list(
+    environment: PluginEnvironment,
+    options: { readonly state: Job['state']; readonly after?: string; readonly limit?: number },
+  ): Promise<readonly Job[]>;
   /** The number of jobs of each state. */
   count(environment: PluginEnvironment): Promise<Readonly<Record<Job['state'], number>>>;
 }
@@ -186,7 +237,10 @@ export interface HttpRequest {
   readonly maxBytes?: number;
 }
 
-/** The response of another server. Names of headers are in lower case. `retryAfterMs` is the wait of `retry-after`, null without it. */
+/**
+ * The response of another server. Names of headers are in lower case. `retryAfterMs` is the wait of `retry-after`, null
+ * without it.
+ */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -194,37 +248,80 @@ export interface HttpResponse {
   readonly retryAfterMs: number | null;
 }
 
-/** Requests to other servers; redirects are not followed. Private, local and special-purpose addresses are refused, unless the operator allows them for the plugin (`allowPrivate`); the address that was checked is the one connected to. */
+/**
+ * Requests to other servers; redirects are not followed. Private, local and special-purpose addresses are refused,
+ * unless the operator allows them for the plugin (`allowPrivate`); the address that was checked is the one connected
+ * to.
+ */
 export interface Http {
-  /** Rejects if there is no answer in time. Sends the request again if the server closes a kept connection before it answers. */
+  /**
+   * Rejects if there is no answer in time. Sends the request again if the server closes a kept connection before it
+   * answers.
+   */
   request(url: string, request?: HttpRequest): Promise<HttpResponse>;
-  /** Why requests to a URL are refused, in words for the operator; null if they may be sent. Names are not looked up: `request` refuses one that resolves to a private address. */
+  /**
+   * Why requests to a URL are refused, in words for the operator; null if they may be sent. Names are not looked up:
+   * `request` refuses one that resolves to a private address.
+   */
   refusal(url: string): Promise<string | null>;
 }
 
 /** Reads of the environment's data, in the shapes of the REST API. */
 export interface Data {
   thread(environment: PluginEnvironment, threadId: string): Promise<Thread | undefined>;
-  /** The comments of a thread, oldest first, at most `limit` (1 to 1 000; 100 by default); with `latest`, the last ones. */
-  comments(environment: PluginEnvironment, threadId: string, options?: { readonly limit?: number; readonly latest?: boolean }): Promise<readonly Comment[]>;
+  /**
+   * The comments of a thread, oldest first, at most `limit` (1 to 1 000; 100 by default); with `latest`, the last ones.
+   */
+  comments(
+    environment: PluginEnvironment,
+    threadId: string,
+    options?: { readonly limit?: number; readonly latest?: boolean },
+  ): Promise<readonly Comment[]>;
   comment(environment: PluginEnvironment, commentId: string): Promise<Comment | undefined>;
   user(environment: PluginEnvironment, userId: string): Promise<User | undefined>;
   /** Whether the user has a connection that is in the room now. */
   isPresent(environment: PluginEnvironment, userId: string, roomId: string): Promise<boolean>;
-  /** The notification as it is now; undefined if it was removed, the user may not see its room any more (by their latest token), or has muted or left its thread since. Ask before each delivery. */
-  notification(environment: PluginEnvironment, userId: string, notificationId: string): Promise<Notification | undefined>;
-  /** Whether the user's settings let a channel deliver this kind of notification. Channels have the names of their plugins. */
-  wantsNotification(environment: PluginEnvironment, userId: string, channel: string, kind: Notification['kind']): Promise<boolean>;
+  /**
+   * The notification as it is now; undefined if it was removed, the user may not see its room any more (by their latest
+   * token), or has muted or left its thread since. Ask before each delivery.
+   */
+  notification(
+    environment: PluginEnvironment,
+    userId: string,
+    notificationId: string,
+  ): Promise<Notification | undefined>;
+  /**
+   * Whether the user's settings let a channel deliver this kind of notification. Channels have the names of their
+   * plugins.
+   */
+  wantsNotification(
+    environment: PluginEnvironment,
+    userId: string,
+    channel: string,
+    kind: Notification['kind'],
+  ): Promise<boolean>;
   /** Sets one preference of a user, as `PUT /users/:userId/notification-settings` does. */
-  setPreference(environment: PluginEnvironment, userId: string, channel: string, kind: Notification['kind'], enabled: boolean): Promise<void>;
+  setPreference(
+    environment: PluginEnvironment,
+    userId: string,
+    channel: string,
+    kind: Notification['kind'],
+    enabled: boolean,
+  ): Promise<void>;
   /** The events of the log after `since`, at most `limit` (1 to 1 000). */
   events(environment: PluginEnvironment, since: number, limit: number): Promise<readonly EventEnvelope[]>;
   /** Runs the filters of a name, as before a delivery, and returns whether none of them rejects. */
-  passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean>;
+  passes<N extends 'notification.deliver' | 'webhook.deliver'>(
+    environment: PluginEnvironment,
+    name: N,
+    payload: FilterTypes[N]['payload'],
+  ): Promise<boolean>;
 }
 
 /** The log of a plugin. Lines carry its name. */
-export type PluginLog = Readonly<Record<'debug' | 'info' | 'warn' | 'error', (fields: Readonly<Record<string, unknown>>, message: string) => void>>;
+export type PluginLog = Readonly<
+  Record<'debug' | 'info' | 'warn' | 'error', (fields: Readonly<Record<string, unknown>>, message: string) => void>
+>;
 
 /** A request to a route of a plugin. */
 export interface RouteRequest {
@@ -244,7 +341,10 @@ export interface RouteResponse {
   readonly contentType?: 'application/json' | 'text/html; charset=utf-8' | 'text/plain; charset=utf-8';
 }
 
-/** A route of a plugin, served at `/api/v1/plugins/<plugin>/<environment slug>/<path>`, within the rate limit of the API. */
+/**
+ * A route of a plugin, served at `/api/v1/plugins/<plugin>/<environment slug>/<path>`, within the rate limit of the
+ * API.
+ */
 export interface RouteOptions {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Lower-case letters, digits and hyphens; no slashes. */
@@ -277,11 +377,17 @@ export interface CommandResult {
   readonly text: string | { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** Command lines to suggest, such as `collab webhook test wh_1 --env default`. */
   readonly next?: readonly string[];
-  /** If the command has failed: what has, in a full sentence. It follows the output, on standard error, and the exit code is 1. */
+  /**
+   * If the command has failed: what has, in a full sentence. It follows the output, on standard error, and the exit
+   * code is 1.
+   */
   readonly failure?: string;
 }
 
-/** A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. The audit log records it if it changes something. */
+/**
+ * A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. The audit log
+ * records it if it changes something.
+ */
 export interface CommandOptions {
   /** Its name and arguments in commander's format: `add`, `test <id>`. */
   readonly name: string;
@@ -293,7 +399,10 @@ export interface CommandOptions {
 /** Thrown by a command or route for a mistake of its caller. The message names what is wrong and what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
-  /** Remedies, one sentence each. Commands in backticks are printed with the `--dir` of the call. Only the command line shows them. */
+  /**
+   * Remedies, one sentence each. Commands in backticks are printed with the `--dir` of the call. Only the command line
+   * shows them.
+   */
   readonly remedies: readonly string[];
   constructor(message: string, remedies: readonly string[] = []) {
     super(message);
@@ -307,7 +416,10 @@ export interface PluginHost<Config> {
   readonly name: string;
   /** The public address of the server (`publicUrl`), without a trailing slash; '' if it is not configured. */
   readonly publicUrl: string;
-  /** The time in milliseconds since the epoch; in a backtest, that of the tested comment. Plugins ask it instead of `Date.now`, so that tests control it. */
+  /**
+   * The time in milliseconds since the epoch; in a backtest, that of the tested comment. Plugins ask it instead of
+   * `Date.now`, so that tests control it.
+   */
   now(): number;
   readonly log: PluginLog;
   readonly http: Http;
@@ -318,10 +430,20 @@ export interface PluginHost<Config> {
   filter<N extends FilterName>(name: N, filter: Filter<N, Config>, options?: FilterOptions): void;
   /** Registers an action for events of a type; `*` for all. Actions run in a thread of the background worker. */
   action(type: EventType | '*', action: Action<Config>, options?: ActionOptions): void;
-  /** Registers a queue, which runs in the thread of the plugin's actions, and returns it. Every context of the plugin may add jobs. */
-  queue(name: string, run: (job: Job, context: JobContext<Config>, environment: PluginEnvironment) => void | Promise<void>, options: QueueOptions): Queue;
+  /**
+   * Registers a queue, which runs in the thread of the plugin's actions, and returns it. Every context of the plugin
+   * may add jobs.
+   */
+  queue(
+    name: string,
+    run: (job: Job, context: JobContext<Config>, environment: PluginEnvironment) => void | Promise<void>,
+    options: QueueOptions,
+  ): Queue;
   /** Registers a route. It runs in the web workers, with `isolation` in a thread of its own, with a deadline of 5 s. */
-  route(options: RouteOptions, handle: (request: RouteRequest, context: HookContext<Config>) => RouteResponse | Promise<RouteResponse>): void;
+  route(
+    options: RouteOptions,
+    handle: (request: RouteRequest, context: HookContext<Config>) => RouteResponse | Promise<RouteResponse>,
+  ): void;
   /** Registers a command. */
   command(options: CommandOptions, run: (call: CommandCall<Config>) => CommandResult | Promise<CommandResult>): void;
 }
@@ -333,13 +455,17 @@ export interface Plugin<S extends TSchema = TSchema> {
   readonly version: string;
   readonly apiVersion: 1;
   /**
-   * The schema of its configuration in an environment; its defaults are applied. An option with `isPath: true` is a path: hooks
-   * receive it absolute, a relative one resolved from the folder of config.json. Of objects too, not of items of arrays.
+   * The schema of its configuration in an environment; its defaults are applied. An option with `isPath: true` is a
+   * path: hooks receive it absolute, a relative one resolved from the folder of config.json. Of objects too, not of
+   * items of arrays.
    */
   readonly config: S;
   /** `worker` runs the filters in a thread too, which can be ended when they hang. */
   readonly isolation?: 'worker';
-  /** Registers the hooks, the same ones every time, and starts nothing itself. Called in each process or thread that runs hooks of it. */
+  /**
+   * Registers the hooks, the same ones every time, and starts nothing itself. Called in each process or thread that
+   * runs hooks of it.
+   */
   setup(host: PluginHost<Static<S>>): void | Promise<void>;
 }
 

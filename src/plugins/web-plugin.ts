@@ -3,7 +3,14 @@ import { withTimeout } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
 import { beginHook, endHook, type HookName } from '../observability/running-hooks.ts';
 import type { FilterActor } from '../model/filter.ts';
-import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
+import type {
+  FilterContext,
+  HookContext,
+  PluginEnvironment,
+  RouteResponse,
+  RouteOptions,
+  RouteRequest,
+} from './api.ts';
 import type { FilterCall, PluginFilter } from './filters/filter-chain.ts';
 import { type Hooks, setUp } from './hooks.ts';
 import { isIsolated, loadPlugin, type LoadedPlugin } from './loading/load.ts';
@@ -34,7 +41,10 @@ export interface WebPlugin {
   close(): Promise<void>;
 }
 
-/** Loads the plugin of an entry and sets it up. One that is known to be isolated is loaded only in its thread. Throws `PluginError`. */
+/**
+ * Loads the plugin of an entry and sets it up. One that is known to be isolated is loaded only in its thread. Throws
+ * `PluginError`.
+ */
 export async function loadWebPlugin(entry: PluginEntry, deps: PluginThreadDeps): Promise<WebPlugin> {
   if (entry.isolation === 'worker' || entry.checked?.isolated === true) return startIsolated(entry, deps);
   const loaded = await loadPlugin(entry);
@@ -48,15 +58,28 @@ async function startIsolated(entry: PluginEntry, deps: PluginThreadDeps): Promis
     plugin: info.name,
     options,
     settings: info.settings,
-    handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteResponse,
+    handle: async (request, context) =>
+      (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteResponse,
   }));
-  return { name: info.name, filters: workerThreadFilters(info, thread), routes, origin: undefined, close: () => thread.stop() };
+  return {
+    name: info.name,
+    filters: workerThreadFilters(info, thread),
+    routes,
+    origin: undefined,
+    close: () => thread.stop(),
+  };
 }
 
 async function setUpLocal(loaded: LoadedPlugin, { services }: PluginThreadDeps): Promise<WebPlugin> {
   const { name } = loaded.plugin;
   const hooks = await setUp(loaded.plugin, services(name));
-  return { name, filters: localFilters(loaded, hooks), routes: localRoutes(loaded, hooks), origin: originOfModule(name, loaded.url), close: () => Promise.resolve() };
+  return {
+    name,
+    filters: localFilters(loaded, hooks),
+    routes: localRoutes(loaded, hooks),
+    origin: originOfModule(name, loaded.url),
+    close: () => Promise.resolve(),
+  };
 }
 
 function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginFilter[] {
@@ -68,7 +91,9 @@ function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginF
       options,
       settings,
       run: (payload, call) =>
-        runWithin(hook, options.timeoutMs, (signal) => filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal))),
+        runWithin(hook, options.timeoutMs, (signal) =>
+          filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal)),
+        ),
     };
   });
 }
@@ -99,18 +124,23 @@ function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRo
       plugin: plugin.name,
       options,
       settings,
-      handle: (request, context) => runWithin(hook, ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
+      handle: (request, context) =>
+        runWithin(hook, ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
     };
   });
 }
 
 /**
- * Runs a hook, and rejects if it has not ended after `ms`; its signal is aborted then. Work that returns no promise has ended:
- * it costs no timer, and a signal only if it asks for one. The title of the process names the hook until then.
+ * Runs a hook, and rejects if it has not ended after `ms`; its signal is aborted then. Work that returns no promise has
+ * ended: it costs no timer, and a signal only if it asks for one. The title of the process names the hook until then.
  *
  * @param work receives a function that returns its signal
  */
-async function runWithin<T>(hook: HookName, ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
+async function runWithin<T>(
+  hook: HookName,
+  ms: number,
+  work: (signal: () => AbortSignal) => T | Promise<T>,
+): Promise<T> {
   let abort: AbortController | undefined;
   beginHook(hook);
   try {

@@ -45,8 +45,8 @@ export interface WebPlugins {
 }
 
 /**
- * Loads the plugins of the configuration for a web worker. Throws `PluginError` for one that cannot be loaded, or has the name of
- * another one, and is not optional.
+ * Loads the plugins of the configuration for a web worker. Throws `PluginError` for one that cannot be loaded, or has
+ * the name of another one, and is not optional.
  */
 export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   const { ctx, config, log, metrics, dryNow } = deps;
@@ -64,7 +64,9 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
     };
     if (entry.loadFailure !== undefined) throw new Error(entry.loadFailure);
     if (entry.checked?.runsInWebWorkers === false) return null;
-    return places.run(() => loadWebPlugin(entry, { publicUrl: config.publicUrl, services, now: dryNow, onEnd: reportEnds(log, metrics) }));
+    return places.run(() =>
+      loadWebPlugin(entry, { publicUrl: config.publicUrl, services, now: dryNow, onEnd: reportEnds(log, metrics) }),
+    );
   };
   const own = inNamingOrder(entries).filter((entry) => !hasOnlyBackgroundHooks(infoFromManifest(entry)));
   const outcomes = await Promise.allSettled(own.map(load));
@@ -79,7 +81,10 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
       await plugin?.close();
       if (!isOptional(entry, config)) throw error;
       missing.push(entry.use);
-      log.warn({ plugin: entry.use, reason: firstLine(error) }, 'an optional plugin could not be loaded; the server runs without it');
+      log.warn(
+        { plugin: entry.use, reason: firstLine(error) },
+        'an optional plugin could not be loaded; the server runs without it',
+      );
     }
   }
   // Filters of one priority run in the order of the configuration.
@@ -98,7 +103,9 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   };
 }
 
-/** Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional. */
+/**
+ * Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional.
+ */
 function isOptional(entry: PluginEntry, { plugins }: Config): boolean {
   return entry.optional === true || !plugins.includes(entry);
 }

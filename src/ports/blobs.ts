@@ -11,11 +11,13 @@ export interface RetentionLease {
 
 /** A blob that is being written; it is invisible until `commit`. */
 export interface StagedBlob {
-  /** Appends. Resolves once the bytes are handed to the operating system: await it before the next write (backpressure). */
+  /**
+   * Appends. Resolves once the bytes are handed to the operating system: await it before the next write (backpressure).
+   */
   write(chunk: Uint8Array): Promise<void>;
   /**
-   * As `BlobReader.read`, of the bytes written so far. Call it after the last `write` and before `commit` or `discard`: an
-   * adapter may have to complete its upload first.
+   * As `BlobReader.read`, of the bytes written so far. Call it after the last `write` and before `commit` or `discard`:
+   * an adapter may have to complete its upload first.
    */
   read(offset: number, length: number): Promise<Buffer>;
   /** Flushes what has been written, so that `commit` has less to do. */
@@ -34,14 +36,14 @@ export interface BlobReader {
 }
 
 /**
- * Blobs: the bytes of files, written once and never changed. Names and environment ids are printable ASCII without slashes,
- * spaces or a leading dot, 1 to 128 characters. Blobs of different environments are separate. `test/conformance/blobs.ts`
- * asserts this contract for every adapter.
+ * Blobs: the bytes of files, written once and never changed. Names and environment ids are printable ASCII without
+ * slashes, spaces or a leading dot, 1 to 128 characters. Blobs of different environments are separate.
+ * `test/conformance/blobs.ts` asserts this contract for every adapter.
  */
 export interface Blobs {
   /**
-   * Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do when it
-   * is full; all of them reject with `storage_failed` on an I/O error.
+   * Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do
+   * when it is full; all of them reject with `storage_failed` on an I/O error.
    */
   stage(): Promise<StagedBlob>;
   /** Returns undefined if there is no such blob. */
@@ -55,13 +57,14 @@ export interface Blobs {
   /** Lists every environment that has blobs, and possibly some that had. */
   environments(): Promise<string[]>;
   /**
-   * Removes staged files to which nothing has been written for `ageMs`: their upload ended without commit or discard. With
-   * `dryRun` it only counts them. Returns their number.
+   * Removes staged files to which nothing has been written for `ageMs`: their upload ended without commit or discard.
+   * With `dryRun` it only counts them. Returns their number.
    */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
   /**
-   * Retains the blobs of all processes until the lease is released or its process has ended: while a backup copies blobs,
-   * those that a record named when it began must stay. A process that is stopped for five minutes loses its lease.
+   * Retains the blobs of all processes until the lease is released or its process has ended: while a backup copies
+   * blobs, those that a record named when it began must stay. A process that is stopped for five minutes loses its
+   * lease.
    */
   retain(): Promise<RetentionLease>;
   /**

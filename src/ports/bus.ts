@@ -10,34 +10,35 @@ export interface Publication {
 export type Announcement = Growth | null;
 
 /**
- * The Bus carries announcements and publications between the processes of a cluster; a process does not receive its own.
- * An announcement says which event streams have grown by flushed commits, and how far, so that the others look for the
- * events (`Store.poll`). Announcements may be lost, repeated and reordered: the store has the truth, and every process also
- * polls it periodically. A publication is about nothing that is stored. It arrives at most once, and the publications of one
- * process arrive in its order. `test/conformance/bus.ts` asserts every sentence below for every adapter.
+ * The Bus carries announcements and publications between the processes of a cluster; a process does not receive its
+ * own. An announcement says which event streams have grown by flushed commits, and how far, so that the others look for
+ * the events (`Store.poll`). Announcements may be lost, repeated and reordered: the store has the truth, and every
+ * process also polls it periodically. A publication is about nothing that is stored. It arrives at most once, and the
+ * publications of one process arrive in its order. `test/conformance/bus.ts` asserts every sentence below for every
+ * adapter.
  */
 export interface Bus {
   /**
-   * Announces to every other process which streams this one has made grow (`Store.onFlushed`). Calls within one event loop
-   * iteration are sent as one, with the highest position of each stream, or its end. If more than `MAX_ANNOUNCED` streams
-   * wait to be sent, null is sent in their place. An announcement of no stream is not sent.
+   * Announces to every other process which streams this one has made grow (`Store.onFlushed`). Calls within one event
+   * loop iteration are sent as one, with the highest position of each stream, or its end. If more than `MAX_ANNOUNCED`
+   * streams wait to be sent, null is sent in their place. An announcement of no stream is not sent.
    */
   announce(announcement: Announcement): void;
   /**
-   * Calls `listener`, which must not throw, with what other processes announce: each stream that they have named, or null.
-   * Announcements that arrive together may be merged in the same way. A listener may ignore streams that it does not follow.
-   * Returns a function that unsubscribes it.
+   * Calls `listener`, which must not throw, with what other processes announce: each stream that they have named, or
+   * null. Announcements that arrive together may be merged in the same way. A listener may ignore streams that it does
+   * not follow. Returns a function that unsubscribes it.
    */
   onAnnounce(listener: (announcement: Announcement) => void): () => void;
 
   /**
-   * Sends a publication to every other process. It is lost if it would make more than `MAX_WAITING` characters wait to be
-   * sent.
+   * Sends a publication to every other process. It is lost if it would make more than `MAX_WAITING` characters wait to
+   * be sent.
    */
   publish(publication: Publication): void;
   /**
-   * Calls `listener`, which must not throw, with the publications of other processes. Returns a function that unsubscribes
-   * it.
+   * Calls `listener`, which must not throw, with the publications of other processes. Returns a function that
+   * unsubscribes it.
    */
   onPublish(listener: (publication: Publication) => void): () => void;
 }

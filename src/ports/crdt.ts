@@ -1,6 +1,6 @@
 /**
- * Why an operation has no result. `update`, `stored`, `vector`: that argument is not valid. `time`, `memory`: the operation
- * was ended because it exceeded its limit.
+ * Why an operation has no result. `update`, `stored`, `vector`: that argument is not valid. `time`, `memory`: the
+ * operation was ended because it exceeded its limit.
  */
 export type CrdtFault = 'update' | 'stored' | 'vector' | 'time' | 'memory';
 
@@ -11,14 +11,14 @@ export interface CrdtOutcome {
 }
 
 /**
- * Operations on Yjs documents, which are encoded as updates (encoding 1). They do not block the event loop and run one after
- * the other, in the order of the calls. Each is limited in time and memory; one that exceeds a limit is ended and resolves
- * with a fault. The caller must not use the arguments afterwards.
+ * Operations on Yjs documents, which are encoded as updates (encoding 1). They do not block the event loop and run one
+ * after the other, in the order of the calls. Each is limited in time and memory; one that exceeds a limit is ended and
+ * resolves with a fault. The caller must not use the arguments afterwards.
  */
 export interface Crdt {
   /**
-   * Merges an update into a document. Bytes that follow a valid update are the fault `update`: they are what is left of an update
-   * of another encoding.
+   * Merges an update into a document. Bytes that follow a valid update are the fault `update`: they are what is left of
+   * an update of another encoding.
    *
    * @param stored null for an empty document
    */

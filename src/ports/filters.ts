@@ -12,11 +12,13 @@ export type FilterOutcome =
 
 /** Runs the filters of plugins, each within its deadline. */
 export interface Filters {
-  /** Whether any plugin filters this in the environment. A process checks it before every write, so it does not wait. */
+  /**
+   * Whether any plugin filters this in the environment. A process checks it before every write, so it does not wait.
+   */
   has(name: WriteFilter, environment: { readonly id: string; readonly slug: string }): boolean;
   /**
-   * Runs the filters in order; the first rejection or hold stops. A filter that fails or passes its deadline counts as its
-   * `onError` says. Never rejects.
+   * Runs the filters in order; the first rejection or hold stops. A filter that fails or passes its deadline counts as
+   * its `onError` says. Never rejects.
    *
    * @param check throws if a comment with changed fields is not valid; such a change counts as a failure of its filter
    */
@@ -30,7 +32,10 @@ export interface Filters {
 }
 
 /**
- * Resolves with whether the filters of plugins let the inbox of a user show a notification. It is called before the notification
- * is stored, and again for the same notification if storing it is retried. Never rejects.
+ * Resolves with whether the filters of plugins let the inbox of a user show a notification. It is called before the
+ * notification is stored, and again for the same notification if storing it is retried. Never rejects.
  */
-export type InboxFilter = (environment: { readonly id: string; readonly slug: string }, notification: Notification) => Promise<boolean>;
+export type InboxFilter = (
+  environment: { readonly id: string; readonly slug: string },
+  notification: Notification,
+) => Promise<boolean>;

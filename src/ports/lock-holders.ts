@@ -9,6 +9,9 @@ export interface LockHolder {
 export interface LockHolders {
   /** Those that do at the moment. The ids may be wrong, such as those of another container. */
   find(): readonly LockHolder[];
-  /** Kills (SIGKILL) the process if the system confirms that it has the file of the lock open. Returns whether the signal was sent. */
+  /**
+   * Kills (SIGKILL) the process if the system confirms that it has the file of the lock open. Returns whether the
+   * signal was sent.
+   */
   kill(holder: LockHolder): boolean;
 }

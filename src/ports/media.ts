@@ -30,24 +30,24 @@ export const HEAD_BYTES = 64 * 1024;
  */
 export interface Media {
   /**
-   * Returns the MIME type of the content without parameters; undefined if it is not known. Matroska that browsers record, and
-   * play as WebM, is `video/webm`.
+   * Returns the MIME type of the content without parameters; undefined if it is not known. Matroska that browsers
+   * record, and play as WebM, is `video/webm`.
    */
   sniff(file: MediaFile): Promise<string | undefined>;
   /**
-   * Returns the properties of an image that can be decoded; null for one that cannot, is truncated, or has more than
-   * 50 million pixels. Damage that decoders ignore is no reason to refuse.
+   * Returns the properties of an image that can be decoded; null for one that cannot, is truncated, or has more than 50
+   * million pixels. Damage that decoders ignore is no reason to refuse.
    *
-   * @param admit called with the number of pixels before they are decoded. If it rejects, nothing is decoded and the call
-   *   rejects with the error. Not called for a plain JPEG (one sequential scan, the usual segments): only its structure is
-   *   read, and its thumbnail takes a sixth of the time that other images of its size take
+   * @param admit called with the number of pixels before they are decoded. If it rejects, nothing is decoded and the
+   *   call rejects with the error. Not called for a plain JPEG (one sequential scan, the usual segments): only its
+   *   structure is read, and its thumbnail takes a sixth of the time that other images of its size take
    */
   image(file: MediaFile, admit: (pixels: number) => Promise<void>): Promise<ImageFacts | null>;
   /** Returns the duration of audio or video in milliseconds; undefined if it cannot be determined within 2 seconds. */
   duration(file: MediaFile, mimeType: string): Promise<number | undefined>;
   /**
-   * Returns a JPEG of 200x200 pixels: upright, cropped to the middle, with transparency on white. Returns null if the image
-   * cannot be decoded.
+   * Returns a JPEG of 200x200 pixels: upright, cropped to the middle, with transparency on white. Returns null if the
+   * image cannot be decoded.
    */
   thumbnail(image: Buffer): Promise<Buffer | null>;
 }

@@ -3,7 +3,10 @@ export interface RateLimitResult {
   readonly allowed: boolean;
   /** Hits, or units of the budget, that are left. */
   readonly remaining: number;
-  /** Milliseconds until the oldest hit leaves the window or the budget is full; after a refusal, until the same call is allowed. */
+  /**
+   * Milliseconds until the oldest hit leaves the window or the budget is full; after a refusal, until the same call is
+   * allowed.
+   */
   readonly resetMs: number;
 }
 
@@ -30,31 +33,32 @@ export interface SharedRecord {
 
 /**
  * Shared memory: small facts that all processes of a cluster see at once and that may be lost with the machine, such as
- * rate windows, connections and presence. Every method is atomic across processes. `test/conformance/shared.ts` asserts this
- * contract for every adapter.
+ * rate windows, connections and presence. Every method is atomic across processes. `test/conformance/shared.ts` asserts
+ * this contract for every adapter.
  *
- * Every method returns a promise, because an adapter may have to ask over a network. The calls of one process take effect in
- * the order in which they are made, even if the caller does not await them. One that rejects may have taken effect, and does
- * not keep later ones from it. Do not call this in a transaction of the store: the transaction may run again, and would wait
- * for the network (decision 30).
+ * Every method returns a promise, because an adapter may have to ask over a network. The calls of one process take
+ * effect in the order in which they are made, even if the caller does not await them. One that rejects may have taken
+ * effect, and does not keep later ones from it. Do not call this in a transaction of the store: the transaction may run
+ * again, and would wait for the network (decision 30).
  */
 export interface Shared {
   /**
-   * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now` (`Clock.monotonic`). The window slides: at
-   * most `limit` hits are allowed in any interval of that length. A refused hit is not counted.
+   * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now` (`Clock.monotonic`). The window
+   * slides: at most `limit` hits are allowed in any interval of that length. A refused hit is not counted.
    */
   hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult>;
   /**
-   * Spends an amount if the budget of the key has that much left, or is full: an amount above the limit needs a full budget.
-   * `remaining` is what is left, in units of the amount, and `resetMs` the time until the budget is full; after a refusal,
-   * until the same amount is allowed. The keys are separate from those of `hit`.
+   * Spends an amount if the budget of the key has that much left, or is full: an amount above the limit needs a full
+   * budget. `remaining` is what is left, in units of the amount, and `resetMs` the time until the budget is full; after
+   * a refusal, until the same amount is allowed. The keys are separate from those of `hit`.
    */
   spend(key: string, budget: Budget): Promise<RateLimitResult>;
   /** Deletes windows without a hit since `before` (`Clock.monotonic`), and budgets that were full by then. */
   sweepWindows(before: number): Promise<void>;
 
   /**
-   * Adds `delta` to the count of `owner` (a worker) under `key`, but not below 0. Returns the total of `key` over all owners.
+   * Adds `delta` to the count of `owner` (a worker) under `key`, but not below 0. Returns the total of `key` over all
+   * owners.
    */
   count(key: string, owner: string, delta: number): Promise<number>;
   /** Returns the total of `key` over all owners. */
@@ -69,7 +73,9 @@ export interface Shared {
   delete(key: string, name: string): Promise<void>;
   /** Returns the records under a key, ordered by name. */
   list(key: string): Promise<SharedRecord[]>;
-  /** Returns one record; undefined if there is none. The cost does not depend on the number of records under the key. */
+  /**
+   * Returns one record; undefined if there is none. The cost does not depend on the number of records under the key.
+   */
   get(key: string, name: string): Promise<SharedRecord | undefined>;
   /** Returns the records of `owner` under all keys. Reads all records: for maintenance only. */
   listByOwner(owner: string): Promise<SharedRecord[]>;

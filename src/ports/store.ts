@@ -19,8 +19,8 @@ export interface RangeOptions {
 /**
  * A read shows every commit of any process that was made before the current callback of the event loop began, and none
  * that is not flushed to disk. So it shows everything that the sender of the bytes that the callback handles can know.
- * Reads never go back: a read shows every commit that an earlier read of this process has shown, with all its records and
- * events. This holds for `get`, `range`, `cached`, `peek`, `lastSeq`, `oldestSeq`, `events` and `partitions` alike.
+ * Reads never go back: a read shows every commit that an earlier read of this process has shown, with all its records
+ * and events. This holds for `get`, `range`, `cached`, `peek`, `lastSeq`, `oldestSeq`, `events` and `partitions` alike.
  */
 export interface Reader {
   /** Returns the value of a record; undefined if there is none. */
@@ -29,14 +29,17 @@ export interface Reader {
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
 }
 
-/** Returns the text of an event for its position. Called at commit, possibly more than once: it must have no side effects. */
+/**
+ * Returns the text of an event for its position. Called at commit, possibly more than once: it must have no side
+ * effects.
+ */
 export type RenderEvent = (seq: number) => string;
 
 /** The reads and buffered writes of one run of `Store.transact`. */
 export interface Transaction extends Reader {
   /**
-   * As `Reader.get`. If another transaction that writes this key (by `put`, `delete` or `update`) commits before this one,
-   * this one runs again.
+   * As `Reader.get`. If another transaction that writes this key (by `put`, `delete` or `update`) commits before this
+   * one, this one runs again.
    */
   get(partition: string, key: string): Promise<string | undefined>;
   /** As `Reader.range`, without that guard. To be safe, `get` a key that every writer of the range updates. */
@@ -46,17 +49,19 @@ export interface Transaction extends Reader {
   /** Deletes a record; no effect if there is none. */
   delete(partition: string, key: string): void;
   /**
-   * Changes a value as of the commit, so that transactions that change the same record, such as a counter, do not conflict.
-   * `change` is synchronous, has no side effects and may be called more than once; it takes and returns undefined for no
-   * record. The writes of one transaction to one key apply in the order of the calls.
+   * Changes a value as of the commit, so that transactions that change the same record, such as a counter, do not
+   * conflict. `change` is synchronous, has no side effects and may be called more than once; it takes and returns
+   * undefined for no record. The writes of one transaction to one key apply in the order of the calls.
    */
   update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void;
   /**
-   * Appends an event to a stream, which begins with its first event. Positions are assigned at commit, in the order of the
-   * calls. If the stream has ended by then, the transaction is refused with `environment_not_found`.
+   * Appends an event to a stream, which begins with its first event. Positions are assigned at commit, in the order of
+   * the calls. If the stream has ended by then, the transaction is refused with `environment_not_found`.
    */
   emit(stream: string, render: RenderEvent): void;
-  /** Ends a stream: the commit deletes its events, and its name never takes an event again. No effect if it has ended. */
+  /**
+   * Ends a stream: the commit deletes its events, and its name never takes an event again. No effect if it has ended.
+   */
   endStream(stream: string): void;
 }
 
@@ -67,9 +72,9 @@ export interface StoredEvent {
 }
 
 /**
- * Receives the events of every stream, each once, per stream in the order of `seq` without gaps: except that a process that did not
- * look for so long that events were deleted meanwhile continues after those. When a stream ends, it receives null, once; it may not
- * have received the last events of that stream.
+ * Receives the events of every stream, each once, per stream in the order of `seq` without gaps: except that a process
+ * that did not look for so long that events were deleted meanwhile continues after those. When a stream ends, it
+ * receives null, once; it may not have received the last events of that stream.
  */
 export type EventListener = (stream: string, event: StoredEvent | null) => void;
 
@@ -95,7 +100,10 @@ export interface OpenSnapshot {
   readonly stopped: boolean;
   /** Milliseconds since the first call of `openSnapshots` that found it. */
   readonly heldMs: number;
-  /** Of these, the milliseconds since the process was last seen to use processor time; 0 if the system does not show that. */
+  /**
+   * Of these, the milliseconds since the process was last seen to use processor time; 0 if the system does not show
+   * that.
+   */
   readonly idleMs: number;
   /** Bytes by which the file that the snapshot shows has grown since that call. */
   readonly grownBytes: number;
@@ -103,9 +111,9 @@ export interface OpenSnapshot {
 
 /**
  * Records and streams of events. A record is a text under a key in a partition, which is ordered by key (by byte).
- * Partition names and keys are printable ASCII without spaces (0x21–0x7e), each at least one character, together at most
- * 1 900 bytes; names of streams follow the rules for those of partitions. Values are well-formed Unicode text, normally
- * JSON. `test/conformance/store.ts` asserts every sentence of this file for every adapter.
+ * Partition names and keys are printable ASCII without spaces (0x21–0x7e), each at least one character, together at
+ * most 1 900 bytes; names of streams follow the rules for those of partitions. Values are well-formed Unicode text,
+ * normally JSON. `test/conformance/store.ts` asserts every sentence of this file for every adapter.
  */
 export interface Store extends Reader {
   /** Identifies this incarnation of the store. A restore changes it: positions of another epoch mean nothing. */
@@ -113,35 +121,35 @@ export interface Store extends Reader {
 
   /**
    * Runs `work`, which reads through `tx` and buffers writes and events there, and commits those atomically. Nothing is
-   * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 … without
-   * gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times in all with
-   * random delays: it must have no effects except through `tx`.
+   * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 …
+   * without gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times
+   * in all with random delays: it must have no effects except through `tx`.
    *
    * Resolves with the result of `work` once the commit is flushed to disk; without a commit if nothing was buffered.
-   * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and with
-   * `storage_full` when the disk is full: nothing was written then. Rejects with `storage_failed` on an I/O error: the
-   * commit is not confirmed then. An adapter may bound what one transaction writes, to 16 MB at the least, and rejects with
-   * `payload_too_large` above that.
+   * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and
+   * with `storage_full` when the disk is full: nothing was written then. Rejects with `storage_failed` on an I/O error:
+   * the commit is not confirmed then. An adapter may bound what one transaction writes, to 16 MB at the least, and
+   * rejects with `payload_too_large` above that.
    */
   transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 
   /**
-   * Returns the cached value of `key` if it is valid, and otherwise computes it. A value is valid until a read would show a
-   * write to one of `partitions` that was committed, by any process, after the computation began: so it is never older than
-   * a read at the same moment. Concurrent calls share one computation. A value that becomes invalid during its computation
-   * is not kept, nor is a rejection. Values may be evicted at any time.
+   * Returns the cached value of `key` if it is valid, and otherwise computes it. A value is valid until a read would
+   * show a write to one of `partitions` that was committed, by any process, after the computation began: so it is never
+   * older than a read at the same moment. Concurrent calls share one computation. A value that becomes invalid during
+   * its computation is not kept, nor is a rejection. Values may be evicted at any time.
    *
-   * `compute` must read from no partition but `partitions`: a write to another one would not make the value invalid. A fault
-   * must reject its promise; it must not throw. Every caller gets the same value, so none may change it.
+   * `compute` must read from no partition but `partitions`: a write to another one would not make the value invalid. A
+   * fault must reject its promise; it must not throw. Every caller gets the same value, so none may change it.
    *
-   * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value, such as
-   * for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.
+   * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value,
+   * such as for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.
    */
   cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
   /**
-   * Returns, without waiting, a value that `cached` would return from the cache. Returns undefined if there is none, or if the
-   * adapter cannot verify without waiting that it is valid; an adapter may always do so. Call `cached` then. For values that
-   * every request needs, for which a promise costs as much as the lookup.
+   * Returns, without waiting, a value that `cached` would return from the cache. Returns undefined if there is none, or
+   * if the adapter cannot verify without waiting that it is valid; an adapter may always do so. Call `cached` then. For
+   * values that every request needs, for which a promise costs as much as the lookup.
    */
   peek<T>(key: string): T | undefined;
 
@@ -150,88 +158,92 @@ export interface Store extends Reader {
   /** Returns the position of the oldest event that is kept; `lastSeq` + 1 if none is. */
   oldestSeq(stream: string): Promise<number>;
   /**
-   * Returns the events after `since` that are kept, in order: at most `limit`, and no more than fit into `maxChars` characters
-   * (UTF-16 units) of text, but at least one. Without `maxChars` only `limit` bounds them.
+   * Returns the events after `since` that are kept, in order: at most `limit`, and no more than fit into `maxChars`
+   * characters (UTF-16 units) of text, but at least one. Without `maxChars` only `limit` bounds them.
    */
   events(stream: string, since: number, limit: number, maxChars?: number): Promise<StoredEvent[]>;
   /**
-   * Deletes events up to `seq`. The latest of them, some hundreds at most, may be kept, and the last event of the stream
-   * always is, so that positions continue. `events` may return deleted ones for a while.
+   * Deletes events up to `seq`. The latest of them, some hundreds at most, may be kept, and the last event of the
+   * stream always is, so that positions continue. `events` may return deleted ones for a while.
    */
   trimEvents(stream: string, seq: number): Promise<void>;
 
   /**
    * Calls `listener` with every event that any process commits from now on; it may receive events that were committed
    * shortly before too. Those of other processes arrive with a later read, `poll` or `maintain` of this process. The
-   * listener may read the `text` of an event until it returns, but not later. What it throws goes to `onListenerError` and
-   * affects neither the commit nor other listeners. Returns a function that unsubscribes it.
+   * listener may read the `text` of an event until it returns, but not later. What it throws goes to `onListenerError`
+   * and affects neither the commit nor other listeners. Returns a function that unsubscribes it.
    */
   follow(listener: EventListener): () => void;
   /**
-   * Looks for commits of other processes and calls the followers with their events; it may return before that. Call it when
-   * another process announces a commit, and periodically, because announcements can be lost. No effect after `close`.
+   * Looks for commits of other processes and calls the followers with their events; it may return before that. Call it
+   * when another process announces a commit, and periodically, because announcements can be lost. No effect after
+   * `close`.
    *
-   * @param growth what was announced: the store looks for the events of these streams up to these positions, and may look
-   *   for others. It need not look for what the followers have received. Absent or null: it looks in every stream
+   * @param growth what was announced: the store looks for the events of these streams up to these positions, and may
+   *   look for others. It need not look for what the followers have received. Absent or null: it looks in every stream
    */
   poll(growth?: Growth | null): void;
   /**
-   * Calls `listener` after each flushed commit of this process, which may be that of several transactions, with the streams
-   * that have grown or ended by it (empty if it has no events) and the milliseconds that it took. What the listener throws
-   * goes to `onListenerError` and affects neither the commit nor other listeners. Returns a function that unsubscribes it.
+   * Calls `listener` after each flushed commit of this process, which may be that of several transactions, with the
+   * streams that have grown or ended by it (empty if it has no events) and the milliseconds that it took. What the
+   * listener throws goes to `onListenerError` and affects neither the commit nor other listeners. Returns a function
+   * that unsubscribes it.
    */
   onFlushed(listener: (growth: Growth, ms: number) => void): () => void;
   /**
-   * Calls `handle` with what a listener of `follow` or `onFlushed` throws; without a handler it becomes a process warning.
-   * `handle` must not throw. Returns a function that unsubscribes it.
+   * Calls `handle` with what a listener of `follow` or `onFlushed` throws; without a handler it becomes a process
+   * warning. `handle` must not throw. Returns a function that unsubscribes it.
    */
   onListenerError(handle: (error: unknown) => void): () => void;
 
   /**
-   * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order (by byte). They may
-   * include one that has just lost its last record.
+   * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order (by byte). They
+   * may include one that has just lost its last record.
    */
   partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
   /**
-   * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made before
-   * the last call of the returned function, and before the current event loop iteration began, instead of every commit from
-   * before the current callback. Call the returned function before handling a request or message of a client that may have
-   * begun to arrive after the last call: its sender may know of commits that this process has not seen.
+   * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made
+   * before the last call of the returned function, and before the current event loop iteration began, instead of every
+   * commit from before the current callback. Call the returned function before handling a request or message of a
+   * client that may have begun to arrive after the last call: its sender may know of commits that this process has not
+   * seen.
    */
   expireOnInput(): () => void;
 
   /**
    * Releases the snapshot that reads of this process use; the next read takes a new one. While a snapshot is open, the
-   * space that commits free cannot be reused. Call it after a read and before waiting in the same event loop iteration, such
-   * as for a write to a pipe, and before long computations.
+   * space that commits free cannot be reused. Call it after a read and before waiting in the same event loop iteration,
+   * such as for a write to a pipe, and before long computations.
    */
   releaseSnapshot(): void;
 
   /** Lists the snapshots that other processes hold now. A healthy process holds one for milliseconds. */
   openSnapshots(): OpenSnapshot[];
   /**
-   * Kills (SIGKILL) the process that holds a snapshot. Does so only if the system shows that a process with this id has the
-   * file of the store open: ids in the store may be those of another container. Returns whether the signal was sent.
+   * Kills (SIGKILL) the process that holds a snapshot. Does so only if the system shows that a process with this id has
+   * the file of the store open: ids in the store may be those of another container. Returns whether the signal was
+   * sent.
    */
   killHolder(snapshot: OpenSnapshot): boolean;
 
   /**
-   * Does the maintenance that is due, such as freeing what ended processes have held. Call it several times per second in one
-   * process, and whenever a process has ended.
+   * Does the maintenance that is due, such as freeing what ended processes have held. Call it several times per second
+   * in one process, and whenever a process has ended.
    */
   maintain(): Promise<void>;
   /** Rejects unless a read and a write would succeed now and maintenance is done in time; the message says why not. */
   probe(): Promise<void>;
   /**
-   * Reads everything that is on disk and yields each fault, also those that no read would show, such as a record that is
-   * whole but cannot be found. Takes as long as reading the whole store.
+   * Reads everything that is on disk and yields each fault, also those that no read would show, such as a record that
+   * is whole but cannot be found. Takes as long as reading the whole store.
    */
   faults(): AsyncIterable<StoreFault>;
   /**
-   * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later reads
-   * and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `killHolder`; `releaseSnapshot`
-   * has no effect. No effect when called again.
+   * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later
+   * reads and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `killHolder`;
+   * `releaseSnapshot` has no effect. No effect when called again.
    */
   close(): Promise<void>;
 }

@@ -12,7 +12,15 @@ import { AUTH_DEADLINE_MS, PendingSocket, PendingSockets } from './handshake/pen
 import { RefusedSockets } from './handshake/refused-sockets.ts';
 import { upgradeHandler } from './handshake/upgrade.ts';
 import { Hub } from './feed/hub.ts';
-import { SocketWriter, type SocketLimits, MAX_REPLY_BYTES, RESTART, type Session, type Socket, type SocketData } from './socket/socket-writer.ts';
+import {
+  SocketWriter,
+  type SocketLimits,
+  MAX_REPLY_BYTES,
+  RESTART,
+  type Session,
+  type Socket,
+  type SocketData,
+} from './socket/socket-writer.ts';
 import { MAX_MESSAGE_BYTES, refuse } from './socket/protocol.ts';
 import { Rooms } from './rooms/rooms.ts';
 import type { Services } from './services.ts';
@@ -36,10 +44,10 @@ export interface RealtimeDeps {
 /** The WebSocket side of a worker. */
 export interface Realtime {
   /**
-   * Closes every socket with 1012, evenly over `spreadMs` milliseconds so that clients do not all reconnect at once, and
-   * new sockets as soon as they open. A socket works until it is closed. Its messages in progress are answered before the
-   * close frame, for at most `answerMs` milliseconds after the last batch of sockets. Resolves once the last close frame
-   * is handed to the operating system.
+   * Closes every socket with 1012, evenly over `spreadMs` milliseconds so that clients do not all reconnect at once,
+   * and new sockets as soon as they open. A socket works until it is closed. Its messages in progress are answered
+   * before the close frame, for at most `answerMs` milliseconds after the last batch of sockets. Resolves once the last
+   * close frame is handed to the operating system.
    */
   close(spreadMs: number, answerMs: number): Promise<void>;
   /** The number of open sockets. */
@@ -48,7 +56,9 @@ export interface Realtime {
   tick(): void;
 }
 
-/** Silence in seconds after which the core closes a socket. It sends pings before, so that only dead peers are closed. */
+/**
+ * Silence in seconds after which the core closes a socket. It sends pings before, so that only dead peers are closed.
+ */
 const IDLE_SECONDS = 60;
 /** A message up to twice the allowed size is refused with an error; a larger one makes the core drop the socket. */
 const NATIVE_MAX_MESSAGE_BYTES = MAX_MESSAGE_BYTES * 2;
@@ -126,7 +136,8 @@ class RealtimeServer implements Realtime {
     for (let batch = 0; batch < batches; batch++) {
       const [from, to] = [batch, batch + 1].map((n) => Math.floor((n * writers.length) / batches));
       // A pending socket may have become a connection since.
-      for (const { session } of writers.slice(from, to)) if (session !== null) finished.push(session.finish(RESTART.code, RESTART.reason));
+      for (const { session } of writers.slice(from, to))
+        if (session !== null) finished.push(session.finish(RESTART.code, RESTART.reason));
       if (batch + 1 < batches) await delay(spreadMs / batches);
     }
     const timeout = new AbortController();
@@ -149,7 +160,15 @@ class RealtimeServer implements Realtime {
     if (this.#closing || outcome.kind === 'closing') writer.close(RESTART.code, RESTART.reason);
     else if (outcome.kind === 'refused') refuse(writer, outcome.error);
     else if (outcome.kind === 'authenticated') this.#authenticator.admit(writer, outcome.user, outcome.resume, null);
-    else this.#await(new PendingSocket(writer, outcome.info, this.#services.ctx.clock.monotonic() + AUTH_DEADLINE_MS, this.#authenticator));
+    else
+      this.#await(
+        new PendingSocket(
+          writer,
+          outcome.info,
+          this.#services.ctx.clock.monotonic() + AUTH_DEADLINE_MS,
+          this.#authenticator,
+        ),
+      );
   }
 
   #await(pending: PendingSocket): void {

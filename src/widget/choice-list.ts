@@ -5,7 +5,10 @@ interface Field {
 
 let lists = 0;
 
-/** A list that opens beside a field and follows what is typed. The field keeps the focus; the arrow keys, Enter and Tab choose, Escape closes it. */
+/**
+ * A list that opens beside a field and follows what is typed. The field keeps the focus; the arrow keys, Enter and Tab
+ * choose, Escape closes it.
+ */
 export abstract class ChoiceList<T, F extends Field> {
   protected readonly field: F;
   protected readonly id = `choices-${(lists += 1)}`;

@@ -24,7 +24,10 @@ import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
 import { keepTyping } from './typing.ts';
 
-/** The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its interface. */
+/**
+ * The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its
+ * interface.
+ */
 export class CollabComments extends LitElement implements CollabCommentsElement {
   static override styles = styles;
   static override properties = {
@@ -151,7 +154,13 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   override willUpdate(changed: PropertyValues): void {
-    const identity = ['baseUrl', 'publishableKey', 'session', 'shareConnection', ...(changed.has('room') ? ['token'] : [])];
+    const identity = [
+      'baseUrl',
+      'publishableKey',
+      'session',
+      'shareConnection',
+      ...(changed.has('room') ? ['token'] : []),
+    ];
     // A room that the token of the connection is not for may be one that a new token is for.
     const refused = this.#kept && this.#app?.snapshot.error?.code === 'forbidden';
     if (identity.some((name) => changed.has(name)) || this.#app === null || refused) this.#connect();
@@ -189,23 +198,39 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const rtl = this.#isRtl() ? 'rtl' : 'ltr';
     if (app === null) {
       const problem = this.#setupProblem(language);
-      return html`<div class="root" dir=${rtl} lang=${language.tag}>${problem === null ? nothing : html`<div class="toasts" part="toasts">${toastView(language, { kind: 'problem', text: problem })}</div>`}</div>`;
+      return html`<div class="root" dir=${rtl} lang=${language.tag}>
+        ${problem === null ? nothing : html`<div class="toasts" part="toasts">${toastView(language, { kind: 'problem', text: problem })}</div>`}
+      </div>`;
     }
     const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
     const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
-    const detached = new Set([...this.#anchors.placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
+    const detached = new Set(
+      [...this.#anchors.placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])),
+    );
     const messages = toastsView(app);
-    const popover = this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) }, messages) ?? nothing;
+    const popover =
+      this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) }, messages) ??
+      nothing;
     // What is open holds the messages. While a place is chosen, the panel lies under what covers the page.
     const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
-      <div class="layer" part="layer" @keydown=${onPinKey} @focusin=${(event: FocusEvent) => onPinFocus(app, event)}>${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
+      <div class="layer" part="layer" @keydown=${onPinKey} @focusin=${(event: FocusEvent) => onPinFocus(app, event)}>
+        ${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}
+      </div>
       ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing, this.#version) : nothing}
-      <section aria-label=${language.text('comments')}>${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
-      ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
-      ${toolbar(app)}</section>
+      <section aria-label=${language.text('comments')}>
+        ${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
+        ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
+        ${toolbar(app)}
+      </section>
       ${popover === nothing && !inPanel ? messages : nothing}
-      <div class="visually-hidden" role="log">${repeat(this.#announcements, ({ number }) => number, ({ text }) => html`<p>${text}</p>`)}</div>
+      <div class="visually-hidden" role="log">
+        ${repeat(
+          this.#announcements,
+          ({ number }) => number,
+          ({ text }) => html`<p>${text}</p>`,
+        )}
+      </div>
     </div>`;
   }
 
@@ -255,10 +280,21 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   #enter(session: WidgetSession): void {
     const host: AppHost = {
       changed: () => this.requestUpdate(),
-      dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: name === 'collab-notification-open' })),
+      dispatch: (name, detail) =>
+        this.dispatchEvent(
+          new CustomEvent(name, {
+            detail,
+            bubbles: true,
+            composed: true,
+            cancelable: name === 'collab-notification-open',
+          }),
+        ),
       pushWorker: () => this.pushWorker,
       announce: (text) => {
-        this.#announcements = [...this.#announcements.slice(1 - MAX_ANNOUNCEMENTS), { number: (this.#announcements.at(-1)?.number ?? 0) + 1, text }];
+        this.#announcements = [
+          ...this.#announcements.slice(1 - MAX_ANNOUNCEMENTS),
+          { number: (this.#announcements.at(-1)?.number ?? 0) + 1, text },
+        ];
         this.requestUpdate();
       },
     };
@@ -276,7 +312,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       this.shadowRoot.adoptedStyleSheets = [...this.shadowRoot.adoptedStyleSheets, ...opened.sheets.map(styleSheet)];
       opened.acceptDrops(this.renderRoot, () => this.#app);
       opened.dragPins(this.renderRoot, this, () => this.#app);
-      opened.holdFocus(this.renderRoot as ShadowRoot, this, () => this.#app?.toasts.add({ kind: 'problem', text: this.#app.language.text('focusTaken') }));
+      opened.holdFocus(this.renderRoot as ShadowRoot, this, () =>
+        this.#app?.toasts.add({ kind: 'problem', text: this.#app.language.text('focusTaken') }),
+      );
     }
     this.#opened = opened;
     this.#followChanges();
@@ -285,7 +323,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   #followChanges(): void {
-    if (this.#app !== null && this.#opened !== null) this.#app.announcements ??= new this.#opened.Announcements(this.#app);
+    if (this.#app !== null && this.#opened !== null)
+      this.#app.announcements ??= new this.#opened.Announcements(this.#app);
   }
 
   #leave(): void {
@@ -303,11 +342,13 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   #setCursors(shown: boolean): void {
     this.#cursors?.stop();
-    this.#cursors = shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
+    this.#cursors =
+      shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
   }
 
   #placePopover(): void {
-    if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#anchors.placements, this.#isRtl());
+    if (this.#app !== null)
+      this.#popover.update(this.renderRoot, this.#app.view, this.#anchors.placements, this.#isRtl());
   }
 
   #chosen(app: App, position: Position): void {
@@ -317,7 +358,10 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     void this.#opened?.moveThread(app, threadId, position).then((moved) => moved && app.openThread(threadId));
   }
 
-  async #create(app: App, written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] }): Promise<boolean> {
+  async #create(
+    app: App,
+    written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] },
+  ): Promise<boolean> {
     const position = app.view.composing;
     if (position === null) return false;
     const created = await app.createThread(position, written);
@@ -332,7 +376,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   readonly #onHash = (): void => this.#app?.followLink(location.hash);
   readonly #onLeave = (): void => this.#app?.deletions.flush();
   readonly #onShortcut = (event: KeyboardEvent): void => {
-    if (this.shortcuts !== null && this.#app !== null) this.#opened?.onShortcut(event, this.shortcuts, this.#app, this.#anchors.placements);
+    if (this.shortcuts !== null && this.#app !== null)
+      this.#opened?.onShortcut(event, this.shortcuts, this.#app, this.#anchors.placements);
   };
   readonly #onKey = (event: KeyboardEvent): void => {
     if (event.key !== 'Escape' || event.defaultPrevented || this.#app === null) return;

@@ -15,7 +15,16 @@ export class Focus {
 
   /** Call it after each rendering. */
   follow({ open, composing, cluster, placing, panel }: View): void {
-    const shown = open !== null ? `thread ${open.threadId} ${open.commentId ?? ''}` : composing !== null ? 'new' : cluster !== null ? `cluster ${cluster.join()}` : placing !== null ? 'placing' : '';
+    const shown =
+      open !== null
+        ? `thread ${open.threadId} ${open.commentId ?? ''}`
+        : composing !== null
+          ? 'new'
+          : cluster !== null
+            ? `cluster ${cluster.join()}`
+            : placing !== null
+              ? 'placing'
+              : '';
     if (panel !== this.#panel) {
       this.#panel = panel;
       this.#find(panel ? '.panel input' : '[part=toggle]')?.focus({ preventScroll: true });
@@ -31,9 +40,12 @@ export class Focus {
   async #enter(commentId: string | null): Promise<void> {
     const popover = this.#find('.popover');
     if (popover === null) return;
-    const parts = [...popover.querySelectorAll('*')].filter((element): element is HTMLElement & { updateComplete: Promise<boolean> } => 'updateComplete' in element);
+    const parts = [...popover.querySelectorAll('*')].filter(
+      (element): element is HTMLElement & { updateComplete: Promise<boolean> } => 'updateComplete' in element,
+    );
     await Promise.all(parts.map(({ updateComplete }) => updateComplete));
-    const comment = commentId === null ? null : popover.querySelector<HTMLElement>(`[data-comment="${CSS.escape(commentId)}"]`);
+    const comment =
+      commentId === null ? null : popover.querySelector<HTMLElement>(`[data-comment="${CSS.escape(commentId)}"]`);
     const comments = popover.querySelector('.comments');
     if (comment !== null) {
       comment.scrollIntoView({ block: 'nearest' });

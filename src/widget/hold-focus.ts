@@ -13,9 +13,9 @@ const AT_ONCE_MS = 100;
 const LEAVING = new Set(['Tab', 'Escape', 'Enter']);
 
 /**
- * Keeps the focus in the widget where a page takes it back, as the focus traps of dialogs do, or keeps clicks from it. From then
- * on, until the user turns to the page, it does not see these events of the widget; they still reach the widget. The focus is
- * taken again at most twice after each click or key of the user.
+ * Keeps the focus in the widget where a page takes it back, as the focus traps of dialogs do, or keeps clicks from it.
+ * From then on, until the user turns to the page, it does not see these events of the widget; they still reach the
+ * widget. The focus is taken again at most twice after each click or key of the user.
  *
  * @param lost called when the page takes the focus even so: then nobody can write
  */
@@ -46,7 +46,14 @@ export function holdFocus(root: ShadowRoot | HTMLElement, host: HTMLElement, los
   };
   const takeAgain = (element: HTMLElement): void => {
     const taker = document.activeElement;
-    if (taker === null || taker === document.body || !document.hasFocus() || !element.isConnected || host.matches(':focus-within')) return;
+    if (
+      taker === null ||
+      taker === document.body ||
+      !document.hasFocus() ||
+      !element.isConnected ||
+      host.matches(':focus-within')
+    )
+      return;
     if (tries >= MAX_TRIES) return lost();
     tries += 1;
     hold();
@@ -75,7 +82,8 @@ export function holdFocus(root: ShadowRoot | HTMLElement, host: HTMLElement, los
     tries = 0;
     window.addEventListener('mousedown', onMouseDown, { once: true });
   });
-  // The widget itself prevents no `mousedown`: a page that does keeps the focus from what was clicked, and the click, too.
+  // The widget itself prevents no `mousedown`: a page that does keeps the focus from what was clicked, and the click,
+  // too.
   const onMouseDown = (event: MouseEvent): void => {
     const [target] = event.composedPath();
     if (!event.defaultPrevented || isHolding || !(target instanceof Element) || !root.contains(target)) return;
@@ -89,7 +97,9 @@ function hide(event: Event, host: HTMLElement): void {
   event.stopImmediatePropagation();
   const [target] = event.composedPath();
   if (target === undefined || target === host) return;
-  const init = new Proxy(event, { get: (from, name) => (name === 'composed' ? false : (Reflect.get(from, name, from) as unknown)) });
+  const init = new Proxy(event, {
+    get: (from, name) => (name === 'composed' ? false : (Reflect.get(from, name, from) as unknown)),
+  });
   const copy = new (event.constructor as typeof Event)(event.type, init);
   // What a click does, such as following a link, is done by the copy.
   if (!target.dispatchEvent(copy) || event.type === 'click') event.preventDefault();

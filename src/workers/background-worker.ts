@@ -37,17 +37,30 @@ export interface BackgroundWorkerOptions {
 
 /** A running background worker. */
 export interface BackgroundWorker {
-  /** Resolves once its consumers receive every event since the start of the server, or wait for the store to accept writes. Never rejects. */
+  /**
+   * Resolves once its consumers receive every event since the start of the server, or wait for the store to accept
+   * writes. Never rejects.
+   */
   readonly started: Promise<void>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
   drain(): readonly ShutdownStep[];
 }
 
 /**
- * Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended. It listens
- * to the announcements of commits only while a consumer waits for events (decision 31).
+ * Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended.
+ * It listens to the announcements of commits only while a consumer waits for events (decision 31).
  */
-export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
+export function runBackgroundWorker({
+  config,
+  ctx,
+  bus,
+  channel,
+  log,
+  startedAt,
+  metrics,
+  plugins,
+  ...options
+}: BackgroundWorkerOptions): BackgroundWorker {
   const ended = metrics?.counter('lmdb_ended_holders_total', {});
   const snapshots = new SnapshotWatch(ctx.store, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
   let stopFollowing: (() => void) | null = null;
@@ -55,8 +68,14 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
     stopFollowing?.();
     stopFollowing = isWanted ? followAnnouncements(ctx.store, bus) : null;
   };
-  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics, startedAt, onDemand });
-  const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
+  const consumers = new Consumers(
+    [notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])],
+    { ctx, log, metrics, startedAt, onDemand },
+  );
+  const sweeps = [
+    ...storeSweeps(ctx, config, consumers),
+    { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() },
+  ];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
@@ -66,11 +85,23 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
   sweeper.start();
   fileJobs.start();
   plugins?.start();
-  const started = consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause'));
+  const started = consumers
+    .start()
+    .catch((error: unknown) =>
+      log.error(
+        { err: error },
+        'the consumers of events could not be started; restart the server after fixing the cause',
+      ),
+    );
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
     metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
-    metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.longOpen.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
+    metrics.gauge('lmdb_held_snapshot_seconds', () =>
+      snapshots.longOpen.map(({ table, pid, command, heldMs }) => [
+        { table, pid: String(pid), command: command ?? '' },
+        heldMs / 1_000,
+      ]),
+    );
   }
   logListenerErrors(ctx.store, log);
 
@@ -80,7 +111,10 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
       await maintain(ctx);
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {
-      log.error({ err: error, ended: workerId }, 'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the next background worker starts');
+      log.error(
+        { err: error, ended: workerId },
+        'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the next background worker starts',
+      );
     }
   }
 

@@ -1,8 +1,8 @@
 import type { ProcessChannel } from '../cluster/channel.ts';
 
 /**
- * Counts the plugins that the server runs without: those that this web worker could not load, and those that the background worker
- * reports. One that both lack counts once.
+ * Counts the plugins that the server runs without: those that this web worker could not load, and those that the
+ * background worker reports. One that both lack counts once.
  *
  * @param own the `use` of the entries that this worker could not load
  */

@@ -60,7 +60,10 @@ export interface WebWorkerOptions {
 export interface WebWorker {
   /** Where it listens, and on which core. */
   readonly ready: ReadyData;
-  /** The steps of its shutdown. Within their time limits, every accepted request is answered and no connection is cut off. */
+  /**
+   * The steps of its shutdown. Within their time limits, every accepted request is answered and no connection is cut
+   * off.
+   */
   drain(reason: DrainReason): readonly ShutdownStep[];
 }
 
@@ -76,31 +79,63 @@ interface Parts {
 }
 
 /**
- * Serves HTTP and WebSocket on the configured host and the given port, and passes announcements between the store and the bus.
+ * Serves HTTP and WebSocket on the configured host and the given port, and passes announcements between the store and
+ * the bus.
  *
  * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins, missingPlugins = () => 0, backgroundFailing = () => false }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({
+  config,
+  ctx,
+  bus,
+  log,
+  workerId,
+  port,
+  metrics,
+  traces,
+  plugins,
+  missingPlugins = () => 0,
+  backgroundFailing = () => false,
+}: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
   const input = new InputNotifier(ctx.store.expireOnInput(), pollBatches(core.kind));
   const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, input, metrics, traces, demo, plugins: plugins?.routes, socketSchemas });
+  const http = attachHttp(server.app, {
+    ctx,
+    config,
+    log,
+    status,
+    input,
+    metrics,
+    traces,
+    demo,
+    plugins: plugins?.routes,
+    socketSchemas,
+  });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);
   metrics?.gauge('core', () => [[{ core: core.kind }, 1]]);
   const stopRecording = recordKeyUses(ctx, log);
   return {
-    ready: { port: await server.listen(config.host, port), core: core.name, coreReason: core.reason, oldCore: core.old },
+    ready: {
+      port: await server.listen(config.host, port),
+      core: core.name,
+      coreReason: core.reason,
+      oldCore: core.old,
+    },
     drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }, reason),
   };
 }
 
-/** The core to serve on. Throws a `StartError` if the native core is demanded, and does not run here or corrupts responses. */
+/**
+ * The core to serve on. Throws a `StartError` if the native core is demanded, and does not run here or corrupts
+ * responses.
+ */
 async function requireCore({ core }: Config): Promise<CoreChoice> {
   const choice = await chooseCore(core);
   const { check } = choice;
@@ -113,7 +148,10 @@ function timeCommits({ store }: Context, metrics: Metrics): void {
   store.onFlushed((_growth, ms) => durations.observe(ms / 1000));
 }
 
-/** Passes announcements between the store and the bus, and polls the store for commits that were not announced. Returns a function that stops it. */
+/**
+ * Passes announcements between the store and the bus, and polls the store for commits that were not announced. Returns
+ * a function that stops it.
+ */
 function followCommits({ store }: Context, bus: Bus): () => void {
   const disconnect = [announceCommits(store, bus), followAnnouncements(store, bus)];
   const poll = setInterval(() => store.poll(), POLL_MS);
@@ -123,7 +161,10 @@ function followCommits({ store }: Context, bus: Bus): () => void {
   };
 }
 
-/** Regularly records when keys were last used, outside of requests. Returns a function that stops it and records the rest. */
+/**
+ * Regularly records when keys were last used, outside of requests. Returns a function that stops it and records the
+ * rest.
+ */
 function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
   const write = async (): Promise<void> => {
     try {
@@ -139,7 +180,10 @@ function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
   };
 }
 
-function drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }: Parts, reason: DrainReason): ShutdownStep[] {
+function drainSteps(
+  { config, status, server, http, realtime, stopRecording, unfollowCommits }: Parts,
+  reason: DrainReason,
+): ShutdownStep[] {
   const drainMs = config.shutdown.drainSeconds * 1_000;
   const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
   const stopListening = async (): Promise<void> => {
@@ -167,7 +211,9 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, unf
   return [
     { name: 'stop accepting connections', withinMs: 2_000, run: stopListening },
     { name: 'finish requests and close sockets', withinMs: spreadMs + drainMs + 500, run: finish },
-    ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
+    ...(reason === 'roll'
+      ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }]
+      : []),
     { name: 'write the times when keys were last used', withinMs: 1_000, run: stopRecording },
     { name: 'close the remaining connections', withinMs: 1_000, run: cut },
   ];

@@ -21,8 +21,8 @@ export type StartWorker = (start: StartData, channel: ProcessChannel) => Promise
 
 /**
  * Runs a process that the primary has forked. The primary controls it through the channel only. If the primary is gone,
- * the process kills itself at once; every answered write is on disk. An uncaught error is logged and ends it, unless a plugin has
- * left it unhandled.
+ * the process kills itself at once; every answered write is on disk. An uncaught error is logged and ends it, unless a
+ * plugin has left it unhandled.
  */
 export function runWorkerProcess(startWorker: StartWorker): void {
   // A terminal or service manager sends these to every process of the group, but only the primary decides what to do.

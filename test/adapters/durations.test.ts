@@ -32,7 +32,13 @@ t.test('a truncated WAV file has the duration of its content, and invalid ones h
   t.equal(await media.duration(mediaFile(bytes.subarray(0, -4_000)), 'audio/wav'), 450);
   const riff = Buffer.from('RIFF\xff\xff\xff\xffWAVE', 'latin1');
   const format = Buffer.from('01000100401f0000401f000001000800', 'hex');
-  const listed = Buffer.concat([riff, chunk('LIST', Buffer.alloc(300_001)), Buffer.alloc(1), chunk('fmt ', format), chunk('data', Buffer.alloc(4_000))]);
+  const listed = Buffer.concat([
+    riff,
+    chunk('LIST', Buffer.alloc(300_001)),
+    Buffer.alloc(1),
+    chunk('fmt ', format),
+    chunk('data', Buffer.alloc(4_000)),
+  ]);
   t.equal(await media.duration(mediaFile(listed), 'audio/wav'), 500, 'after a long chunk of an odd size');
   for (const [name, parts] of Object.entries({
     'no data': [chunk('fmt ', format)],
@@ -50,7 +56,11 @@ t.test('a truncated Ogg file has the duration up to its last complete page, and 
   t.ok(half !== undefined && half > 0 && half < 2_500, `${half}`);
   const headers = bytes.subarray(0, pageOf(bytes, pageOf(bytes, 4) + 4));
   t.equal(await media.duration(mediaFile(headers), 'audio/ogg'), undefined, 'only headers');
-  t.equal(await media.duration(mediaFile(Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'no valid pages');
+  t.equal(
+    await media.duration(mediaFile(Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'),
+    undefined,
+    'no valid pages',
+  );
   t.equal(await media.duration(mediaFile(bytes.subarray(1)), 'audio/ogg'), undefined, 'no page at its start');
   t.equal(await media.duration(mediaFile(Buffer.alloc(0)), 'audio/ogg'), undefined, 'empty');
   const trailed = Buffer.concat([bytes, Buffer.alloc(300_000)]);
@@ -78,13 +88,19 @@ t.test('an MP3 file that does not begin with a frame has the duration of its fra
     const expected = await media.duration(mediaFile(bytes), 'audio/mpeg');
     t.type(expected, 'number');
     for (const before of [Buffer.alloc(300), Buffer.from('not a frame '.repeat(40))]) {
-      t.equal(await media.duration(mediaFile(Buffer.concat([before, bytes])), 'audio/mpeg'), expected, `${name} after ${before.length} bytes`);
+      t.equal(
+        await media.duration(mediaFile(Buffer.concat([before, bytes])), 'audio/mpeg'),
+        expected,
+        `${name} after ${before.length} bytes`,
+      );
     }
   }
 });
 
 t.test('joined MP3 files have the duration of all their frames, whatever the first part says of itself', async (t) => {
-  const parts = ['cbr-xing.mp3', 'vbr-xing.mp3', 'tagged.mp3', 'mpeg2.mp3', 'vbr.mp3'].map((name) => durationFile(name).bytes);
+  const parts = ['cbr-xing.mp3', 'vbr-xing.mp3', 'tagged.mp3', 'mpeg2.mp3', 'vbr.mp3'].map(
+    (name) => durationFile(name).bytes,
+  );
   let sum = 0;
   for (const part of parts) sum += (await media.duration(mediaFile(part), 'audio/mpeg')) ?? 0;
   t.equal(await media.duration(mediaFile(Buffer.concat(parts)), 'audio/mpeg'), sum);
@@ -97,5 +113,10 @@ t.test('an Opus file that is cut inside a page has the duration up to the page b
   const last = bytes.lastIndexOf('OggS');
   const whole = await media.duration(mediaFile(bytes.subarray(0, last)), 'audio/ogg');
   t.ok(whole !== undefined && whole < 2_400, `${whole}`);
-  for (const end of [last + 27, last + 100, bytes.length - 1]) t.equal(await media.duration(mediaFile(bytes.subarray(0, end)), 'audio/ogg'), whole, `${end} of ${bytes.length} bytes`);
+  for (const end of [last + 27, last + 100, bytes.length - 1])
+    t.equal(
+      await media.duration(mediaFile(bytes.subarray(0, end)), 'audio/ogg'),
+      whole,
+      `${end} of ${bytes.length} bytes`,
+    );
 });

@@ -16,29 +16,37 @@ await sharedConformance(t, async () => {
   return { shared, peer, endProcess: (t) => endHolderOf(t, path) };
 });
 
-await t.test('on a full disk it counts locally, and writes its changes when there is space again', { skip: noSmallDisk }, async (t) => {
-  const disk = smallDisk(t, 2);
-  const path = `${disk.path}/shared`;
-  const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
-  await shared.hit('before', 2, 60_000, 1_000);
-  await shared.count('conn', 'w1', 2);
-  await shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
-  disk.fill();
-  const hits = await Promise.all(Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i)));
-  t.strictSame(hits.map(({ allowed }) => allowed), [true, true, true, false, false], 'the limit holds in each process');
-  t.equal(await shared.count('conn', 'w1', 1), 3);
-  t.equal(await shared.count('conn', 'w1', -2), 1);
-  t.equal(await shared.total('conn'), 1);
-  await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
-  await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
-  await shared.delete('room', 'gone');
-  t.equal(await peer.total('conn'), 2, 'other processes do not see it');
-  disk.empty();
-  while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000, 2_000);
-  t.equal(await shared.total('conn'), 1);
-  t.strictSame(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
-  await Promise.all([shared.close(), peer.close()]);
-});
+await t.test(
+  'on a full disk it counts locally, and writes its changes when there is space again',
+  { skip: noSmallDisk },
+  async (t) => {
+    const disk = smallDisk(t, 2);
+    const path = `${disk.path}/shared`;
+    const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
+    await shared.hit('before', 2, 60_000, 1_000);
+    await shared.count('conn', 'w1', 2);
+    await shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
+    disk.fill();
+    const hits = await Promise.all(Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i)));
+    t.strictSame(
+      hits.map(({ allowed }) => allowed),
+      [true, true, true, false, false],
+      'the limit holds in each process',
+    );
+    t.equal(await shared.count('conn', 'w1', 1), 3);
+    t.equal(await shared.count('conn', 'w1', -2), 1);
+    t.equal(await shared.total('conn'), 1);
+    await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
+    await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
+    await shared.delete('room', 'gone');
+    t.equal(await peer.total('conn'), 2, 'other processes do not see it');
+    disk.empty();
+    while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000, 2_000);
+    t.equal(await shared.total('conn'), 1);
+    t.strictSame(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
+    await Promise.all([shared.close(), peer.close()]);
+  },
+);
 
 await t.test('any other error is thrown', async (t) => {
   const broken = Object.assign(new MemoryShared(), {

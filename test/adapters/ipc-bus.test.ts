@@ -46,11 +46,20 @@ await t.test('while an announcement is being sent, later ones become one', async
     bus.announce(new Map([[position % 2 === 0 ? 'a' : 'b', position]]));
     await iterations(1);
   }
-  const announce = (streams: readonly (readonly [string, number])[]): BusMessage => ({ type: 'announce', data: { streams } });
+  const announce = (streams: readonly (readonly [string, number])[]): BusMessage => ({
+    type: 'announce',
+    data: { streams },
+  });
   t.strictSame(sent, [announce([['a', 1]])], 'a slow channel has one at a time');
   finishNext();
   await iterations(2);
-  t.strictSame(sent, [announce([['a', 1]]), announce([['a', 50], ['b', 49]])]);
+  t.strictSame(sent, [
+    announce([['a', 1]]),
+    announce([
+      ['a', 50],
+      ['b', 49],
+    ]),
+  ]);
   finishNext();
   for (let i = 0; i < 10_000; i++) bus.announce(new Map([[`s${i}`, 1]]));
   await iterations(2);
@@ -62,7 +71,8 @@ await t.test('while an announcement is being sent, later ones become one', async
 
 await t.test('while a batch of publications is being sent, later ones wait up to the bound', async (t) => {
   const { bus, sent, finishNext } = slowBus();
-  const topics = (): string[][] => sent.map((message) => (message.type === 'publish' ? message.data.publications.map(({ topic }) => topic) : []));
+  const topics = (): string[][] =>
+    sent.map((message) => (message.type === 'publish' ? message.data.publications.map(({ topic }) => topic) : []));
   bus.publish({ topic: 'first', text: '' });
   await iterations(2);
   bus.publish({ topic: 'waits', text: 'x'.repeat(MAX_WAITING - 10) });

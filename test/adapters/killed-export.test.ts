@@ -18,7 +18,8 @@ const COMMENTS = 300;
 async function addUsers(path: string, environmentId: string): Promise<void> {
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   await store.transact(async (tx) => {
-    for (let i = 0; i < 3_000; i++) tx.put(usersOf(environmentId), `u${i}`, JSON.stringify({ id: `u${i}`, name: 'x'.repeat(500) }));
+    for (let i = 0; i < 3_000; i++)
+      tx.put(usersOf(environmentId), `u${i}`, JSON.stringify({ id: `u${i}`, name: 'x'.repeat(500) }));
   });
   await store.close();
 }
@@ -50,17 +51,22 @@ class Load {
       return answer.json();
     };
     const { thread } = (await post('/rooms/a/threads', { userId: 'u0', body: 'first' })) as { thread: { id: string } };
-    for (; !this.#stopped; this.written++) await post(`/threads/${thread.id}/comments`, { userId: 'u0', body: `${this.written}` });
+    for (; !this.#stopped; this.written++)
+      await post(`/threads/${thread.id}/comments`, { userId: 'u0', body: `${this.written}` });
   }
 }
 
-const slotsOf = ({ log, root }: Database, pid: number): ReaderSlot[] => [...otherReaders(log), ...otherReaders(root)].filter((slot) => slot.pid === pid);
-const holdsSnapshot = (database: Database, pid: number): boolean => slotsOf(database, pid).some(({ snapshot }) => snapshot !== null);
+const slotsOf = ({ log, root }: Database, pid: number): ReaderSlot[] =>
+  [...otherReaders(log), ...otherReaders(root)].filter((slot) => slot.pid === pid);
+const holdsSnapshot = (database: Database, pid: number): boolean =>
+  slotsOf(database, pid).some(({ snapshot }) => snapshot !== null);
 
 /** Starts exports until one is stopped (SIGSTOP) while it holds a snapshot of the store. */
 async function stoppedExport(t: Test, dir: string, database: Database): Promise<ChildProcess> {
   for (let tries = 1; tries <= 20; tries++) {
-    const child = spawn(process.execPath, [COLLAB, 'export', '-', '--dir', dir], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [COLLAB, 'export', '-', '--dir', dir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     t.teardown(() => child.kill('SIGKILL'));
     const { pid = 0, stdout } = child;
     // Once it writes, it also handles signals.
@@ -76,30 +82,36 @@ async function stoppedExport(t: Test, dir: string, database: Database): Promise<
   throw new Error('no export could be stopped while it held a snapshot');
 }
 
-t.test('when exports are killed by SIGKILL and SIGINT beside a busy server, their reader slots are freed and the log does not grow', async (t) => {
-  const { dir, keys } = await initFolder({ rateLimit: { perMinute: 1_000_000 } });
-  const path = join(dir, 'data', 'store');
-  await addUsers(path, keys.environment.id);
-  const cluster = await startCluster({ workers: 1, folder: { dir, keys } });
-  t.teardown(() => cluster.kill());
-  const database = await openDatabase(path);
-  t.teardown(() => Promise.all([database.log.close(), database.root.close()]));
-  const load = new Load(cluster);
+t.test(
+  'when exports are killed by SIGKILL and SIGINT beside a busy server, their reader slots are freed and the log does not grow',
+  async (t) => {
+    const { dir, keys } = await initFolder({ rateLimit: { perMinute: 1_000_000 } });
+    const path = join(dir, 'data', 'store');
+    await addUsers(path, keys.environment.id);
+    const cluster = await startCluster({ workers: 1, folder: { dir, keys } });
+    t.teardown(() => cluster.kill());
+    const database = await openDatabase(path);
+    t.teardown(() => Promise.all([database.log.close(), database.root.close()]));
+    const load = new Load(cluster);
 
-  for (const [signal, end] of [['SIGKILL', [null, 'SIGKILL']], ['SIGINT', [130, null]]] as const) {
-    const child = await stoppedExport(t, dir, database);
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    child.kill('SIGCONT');
-    t.strictSame(await exited, end, `the exit code and signal after ${signal}`);
-    await until(() => slotsOf(database, child.pid ?? 0).length === 0);
-    t.pass(`after ${signal} its reader slots are free`);
-  }
+    for (const [signal, end] of [
+      ['SIGKILL', [null, 'SIGKILL']],
+      ['SIGINT', [130, null]],
+    ] as const) {
+      const child = await stoppedExport(t, dir, database);
+      const exited = once(child, 'exit');
+      child.kill(signal);
+      child.kill('SIGCONT');
+      t.strictSame(await exited, end, `the exit code and signal after ${signal}`);
+      await until(() => slotsOf(database, child.pid ?? 0).length === 0);
+      t.pass(`after ${signal} its reader slots are free`);
+    }
 
-  const before = { bytes: logBytes(database), written: load.written };
-  await until(() => load.written >= before.written + COMMENTS);
-  await load.stop();
-  const grown = logBytes(database) - before.bytes;
-  // While a process holds a snapshot of it, it grows by 7 MB.
-  t.ok(grown < 4 * MB, `${COMMENTS} comments have made the log grow by ${grown} bytes`);
-});
+    const before = { bytes: logBytes(database), written: load.written };
+    await until(() => load.written >= before.written + COMMENTS);
+    await load.stop();
+    const grown = logBytes(database) - before.bytes;
+    // While a process holds a snapshot of it, it grows by 7 MB.
+    t.ok(grown < 4 * MB, `${COMMENTS} comments have made the log grow by ${grown} bytes`);
+  },
+);

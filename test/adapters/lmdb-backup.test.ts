@@ -18,18 +18,26 @@ interface Writer {
 }
 
 function startWriter(path: string, name: string, role = ''): Writer {
-  const child = spawn(process.execPath, [...fixtureArgs('store-writer'), path, name, role], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...fixtureArgs('store-writer'), path, name, role], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const confirmed: string[] = [];
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => confirmed.push(line));
   return { child, confirmed };
 }
 
-/** Opens a copy as after a restart of the machine, and checks that it is consistent and has everything confirmed before. */
+/**
+ * Opens a copy as after a restart of the machine, and checks that it is consistent and has everything confirmed before.
+ */
 async function verify(t: Test, path: string, confirmed: readonly string[]): Promise<void> {
   const store = await openLmdbStore({ path, minFreeBytes: 0, lastFlushed: true });
   const found = new Set<string>();
   for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} writes that were confirmed before are there`);
+  t.same(
+    confirmed.filter((id) => !found.has(id)),
+    [],
+    `all ${confirmed.length} writes that were confirmed before are there`,
+  );
   t.equal(await store.lastSeq('env'), found.size, 'one event per record');
   const counted = (await store.range('totals')).reduce((sum, { value }) => sum + Number(value), 0);
   t.equal(counted, found.size, 'the counters agree with the records');

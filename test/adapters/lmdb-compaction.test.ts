@@ -40,7 +40,9 @@ async function fill(store: LmdbStore): Promise<void> {
 async function sparse(t: Test): Promise<{ path: string; epoch: string }> {
   const path = tempFolder(t);
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
-  await Promise.all(Array.from({ length: 40 }, (_, i) => store.transact(async (tx) => tx.put('large', String(i), 'x'.repeat(200_000)))));
+  await Promise.all(
+    Array.from({ length: 40 }, (_, i) => store.transact(async (tx) => tx.put('large', String(i), 'x'.repeat(200_000)))),
+  );
   await store.checkpoint();
   for (let i = 0; i < 40; i++) await store.transact(async (tx) => tx.delete('large', String(i)));
   await store.checkpoint();
@@ -54,12 +56,18 @@ async function verify(t: Test, path: string, epoch: string): Promise<void> {
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   const found: string[] = [];
   for (let i = 0; i < 3; i++) for (const { value } of await store.range(`p/${i}`)) found.push(value);
-  t.strictSame(found.sort(), Array.from({ length: RECORDS }, (_, i) => valueOf(i)));
+  t.strictSame(
+    found.sort(),
+    Array.from({ length: RECORDS }, (_, i) => valueOf(i)),
+  );
   t.same(await store.range('large'), []);
   t.equal(store.epoch, epoch);
   const last = await store.lastSeq('env');
   const events = await store.events('env', 0, last);
-  t.strictSame(events.map(({ seq }) => seq), Array.from({ length: last }, (_, i) => i + 1));
+  t.strictSame(
+    events.map(({ seq }) => seq),
+    Array.from({ length: last }, (_, i) => i + 1),
+  );
   t.ok(last >= RECORDS);
   await store.transact(async (tx) => tx.emit('env', (seq) => `{"seq":${seq}}`));
   await store.checkpoint();
@@ -101,24 +109,35 @@ t.test('compaction is refused when the disk has too little space, and for a dama
   const { path, epoch } = await sparse(t);
   t.match(await compactStore(path, { ...ALWAYS, minFreeBytes: 2 ** 60 }), { outcome: 'no space' });
   await verify(t, path, epoch);
-  const root = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (environment) => environment);
+  const root = openLmdbEnv(
+    { path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false },
+    (environment) => environment,
+  );
   const meta = root.openDB<string, string>('meta', { encoding: 'string' });
   await root.transaction(() => void meta.put('format', JSON.stringify({ version: 3, epoch })));
   await root.close();
   await t.rejects(compactStore(path, ALWAYS), { name: 'DataError', message: /has format 3/ });
 });
 
-t.test('after SIGKILL at any system call that changes a file, the store is whole', { skip: withoutStrace(), timeout: CRASH_FACTOR * 600_000 }, async (t) => {
-  const { path, epoch } = await sparse(t);
-  for (const name of Array<string[]>(CRASH_FACTOR).fill(['rename', 'fsync', 'chmod', 'unlink']).flat()) {
-    // Each run is killed one call later than the one before, until one comes to its end.
-    for (let call = 1, outcome = ''; outcome === ''; call++) {
-      const inject = `inject=${name}:signal=SIGKILL:when=${call}`;
-      const child = spawn('strace', ['-f', '-o', '/dev/null', '-e', inject, process.execPath, ...fixtureArgs('compactor'), path], { stdio: ['ignore', 'pipe', 'inherit'] });
-      child.stdout.on('data', (data: Buffer) => (outcome += data.toString()));
-      await once(child, 'close');
-      t.ok(outcome === '' || (outcome === 'compacted\n' && call > 1), `${name} ${call}: ${outcome}`);
-      await verify(t, path, epoch);
+t.test(
+  'after SIGKILL at any system call that changes a file, the store is whole',
+  { skip: withoutStrace(), timeout: CRASH_FACTOR * 600_000 },
+  async (t) => {
+    const { path, epoch } = await sparse(t);
+    for (const name of Array<string[]>(CRASH_FACTOR).fill(['rename', 'fsync', 'chmod', 'unlink']).flat()) {
+      // Each run is killed one call later than the one before, until one comes to its end.
+      for (let call = 1, outcome = ''; outcome === ''; call++) {
+        const inject = `inject=${name}:signal=SIGKILL:when=${call}`;
+        const child = spawn(
+          'strace',
+          ['-f', '-o', '/dev/null', '-e', inject, process.execPath, ...fixtureArgs('compactor'), path],
+          { stdio: ['ignore', 'pipe', 'inherit'] },
+        );
+        child.stdout.on('data', (data: Buffer) => (outcome += data.toString()));
+        await once(child, 'close');
+        t.ok(outcome === '' || (outcome === 'compacted\n' && call > 1), `${name} ${call}: ${outcome}`);
+        await verify(t, path, epoch);
+      }
     }
-  }
-});
+  },
+);

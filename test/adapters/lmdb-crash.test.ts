@@ -11,7 +11,8 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 import { verifyWrites } from '../helpers/verify-writes.ts';
 
 /** A process that prints the ids of its confirmed commits. */
-const startWriter = (path: string, name: string, role = '', bounds = '{}'): LineProcess => startFixture('store-writer', path, name, role, bounds);
+const startWriter = (path: string, name: string, role = '', bounds = '{}'): LineProcess =>
+  startFixture('store-writer', path, name, role, bounds);
 
 /** Bounds at which the log is rotated and its ring wraps after some hundred commits, and a chunk has few events. */
 const SMALL_BOUNDS: Partial<StoreBounds> = {
@@ -26,29 +27,45 @@ const SMALL_BOUNDS: Partial<StoreBounds> = {
   tableCacheEntries: 20,
 };
 
-/** The bounds of a server with a process that does checkpoints; small ones with one that also rotates the log and keeps 100 events. */
+/**
+ * The bounds of a server with a process that does checkpoints; small ones with one that also rotates the log and keeps
+ * 100 events.
+ */
 const SETTINGS = [
   { when: '', bounds: {}, role: 'checkpoint' },
-  { when: ' while the ring wraps, the log is rotated and events are deleted many times per second', bounds: SMALL_BOUNDS, role: 'retain' },
+  {
+    when: ' while the ring wraps, the log is rotated and events are deleted many times per second',
+    bounds: SMALL_BOUNDS,
+    role: 'retain',
+  },
 ] as const;
 
 for (const { when, bounds, role } of SETTINGS) {
-  const start = (path: string, round: string): LineProcess[] => ['', role].map((own) => startWriter(path, `${own}${round}`, own, JSON.stringify(bounds)));
+  const start = (path: string, round: string): LineProcess[] =>
+    ['', role].map((own) => startWriter(path, `${own}${round}`, own, JSON.stringify(bounds)));
 
-  t.test(`SIGKILL of all writers, again and again${when}: nothing confirmed is lost, nothing is written partly`, { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-    const path = tempFolder(t);
-    const writers: LineProcess[] = [];
-    for (let round = 0; round < 3 * CRASH_FACTOR; round++) {
-      const pair = start(path, String(round));
-      writers.push(...pair);
-      await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 3) * 60));
-      await Promise.all(pair.map(killLines));
-    }
-    const store = await openLmdbStore({ path, minFreeBytes: 0, bounds });
-    t.teardown(() => store.close());
-    await verifyWrites(t, store, writers.flatMap(({ lines }) => lines));
-    t.comment(`${writers.length} kills, ${await store.lastSeq('env')} commits`);
-  });
+  t.test(
+    `SIGKILL of all writers, again and again${when}: nothing confirmed is lost, nothing is written partly`,
+    { timeout: CRASH_FACTOR * 300_000 },
+    async (t) => {
+      const path = tempFolder(t);
+      const writers: LineProcess[] = [];
+      for (let round = 0; round < 3 * CRASH_FACTOR; round++) {
+        const pair = start(path, String(round));
+        writers.push(...pair);
+        await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 3) * 60));
+        await Promise.all(pair.map(killLines));
+      }
+      const store = await openLmdbStore({ path, minFreeBytes: 0, bounds });
+      t.teardown(() => store.close());
+      await verifyWrites(
+        t,
+        store,
+        writers.flatMap(({ lines }) => lines),
+      );
+      t.comment(`${writers.length} kills, ${await store.lastSeq('env')} commits`);
+    },
+  );
 
   t.test(`a power cut${when} keeps everything that was confirmed`, { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
     const folder = tempFolder(t);
@@ -60,7 +77,8 @@ for (const { when, bounds, role } of SETTINGS) {
       await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
       for (const { child } of writers) child.kill('SIGSTOP');
       const confirmed = writers.flatMap((writer) => [...writer.lines]);
-      // The content of the disk at this moment, without unflushed commits and without the locks, which are never flushed.
+      // The content of the disk at this moment, without unflushed commits and without the locks, which are never
+      // flushed.
       const copy = join(folder, `cut${cut}`);
       for (const file of storeFiles(live).filter((path) => existsSync(path))) {
         cpSync(file, join(copy, relative(live, file)));

@@ -23,7 +23,11 @@ t.test('a file that is no database is refused with a message, and left unchanged
     const file = join(path, 'data.mdb');
     damage(file);
     const before = readFileSync(file);
-    await t.rejects(openLmdbStore({ path, minFreeBytes: 0 }), { message: new RegExp(`^${file} is damaged: .*restore a backup`) }, name);
+    await t.rejects(
+      openLmdbStore({ path, minFreeBytes: 0 }),
+      { message: new RegExp(`^${file} is damaged: .*restore a backup`) },
+      name,
+    );
     t.strictSame(readFileSync(file), before);
   }
 });
@@ -38,34 +42,45 @@ t.test('a database is created in an empty file', async (t) => {
   await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
 });
 
-t.test('what a power cut has left of the files of opening locks, which hold nothing, is repaired by whoever opens the store', async (t) => {
-  const whole = tempFolder(t);
-  const store = await openLmdbStore({ path: whole, minFreeBytes: 0 });
-  await store.transact(async (tx) => tx.put('p', 'k', '"v"'));
-  await store.close();
-  const { length } = readFileSync(join(whole, 'opening', 'data.mdb'));
-  const damages: Readonly<Record<string, (file: string) => void>> = {
-    'one byte': (file) => truncateSync(file, 1),
-    'the first page': (file) => truncateSync(file, length / 2),
-    'all but the end': (file) => truncateSync(file, length - 1),
-    zeros: (file) => writeFileSync(file, Buffer.alloc(length)),
-    'zeros for the first page': (file) => writeFileSync(file, readFileSync(file).fill(0, 0, length / 2)),
-    'zeros for the second page': (file) => writeFileSync(file, readFileSync(file).fill(0, length / 2)),
-    nothing: (file) => truncateSync(file, 0),
-  };
-  for (const [name, damage] of Object.entries(damages)) {
-    const path = tempFolder(t);
-    for (const folder of ['.', 'opening', 'log', 'log/opening']) cpSync(join(whole, folder, 'data.mdb'), join(path, folder, 'data.mdb'));
-    for (const folder of ['opening', 'log/opening']) damage(join(path, folder, 'data.mdb'));
-    // Without the repair, LMDB ends the process that opens it.
-    const openers = name === 'zeros' ? ['a', 'b'].map((opener) => startFixture('store-writer', path, opener)) : [];
-    t.teardown(() => Promise.all(openers.map(killLines)));
-    await until(() => openers.every(({ lines, child }) => lines.length > 0 || child.signalCode !== null));
-    t.same(openers.map(({ child }) => child.signalCode), openers.map(() => null), 'two processes repair it at once');
-    await Promise.all(openers.map(killLines));
-    const opened = await openLmdbStore({ path, minFreeBytes: 0 });
-    t.equal(await opened.get('p', 'k'), '"v"', `${name} is left`);
-    t.same(readdirSync(join(path, 'opening')).filter((entry) => entry.startsWith('new-')), []);
-    await opened.close();
-  }
-});
+t.test(
+  'what a power cut has left of the files of opening locks, which hold nothing, is repaired by whoever opens the store',
+  async (t) => {
+    const whole = tempFolder(t);
+    const store = await openLmdbStore({ path: whole, minFreeBytes: 0 });
+    await store.transact(async (tx) => tx.put('p', 'k', '"v"'));
+    await store.close();
+    const { length } = readFileSync(join(whole, 'opening', 'data.mdb'));
+    const damages: Readonly<Record<string, (file: string) => void>> = {
+      'one byte': (file) => truncateSync(file, 1),
+      'the first page': (file) => truncateSync(file, length / 2),
+      'all but the end': (file) => truncateSync(file, length - 1),
+      zeros: (file) => writeFileSync(file, Buffer.alloc(length)),
+      'zeros for the first page': (file) => writeFileSync(file, readFileSync(file).fill(0, 0, length / 2)),
+      'zeros for the second page': (file) => writeFileSync(file, readFileSync(file).fill(0, length / 2)),
+      nothing: (file) => truncateSync(file, 0),
+    };
+    for (const [name, damage] of Object.entries(damages)) {
+      const path = tempFolder(t);
+      for (const folder of ['.', 'opening', 'log', 'log/opening'])
+        cpSync(join(whole, folder, 'data.mdb'), join(path, folder, 'data.mdb'));
+      for (const folder of ['opening', 'log/opening']) damage(join(path, folder, 'data.mdb'));
+      // Without the repair, LMDB ends the process that opens it.
+      const openers = name === 'zeros' ? ['a', 'b'].map((opener) => startFixture('store-writer', path, opener)) : [];
+      t.teardown(() => Promise.all(openers.map(killLines)));
+      await until(() => openers.every(({ lines, child }) => lines.length > 0 || child.signalCode !== null));
+      t.same(
+        openers.map(({ child }) => child.signalCode),
+        openers.map(() => null),
+        'two processes repair it at once',
+      );
+      await Promise.all(openers.map(killLines));
+      const opened = await openLmdbStore({ path, minFreeBytes: 0 });
+      t.equal(await opened.get('p', 'k'), '"v"', `${name} is left`);
+      t.same(
+        readdirSync(join(path, 'opening')).filter((entry) => entry.startsWith('new-')),
+        [],
+      );
+      await opened.close();
+    }
+  },
+);

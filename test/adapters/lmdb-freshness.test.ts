@@ -62,37 +62,46 @@ t.test('a write that another process has confirmed is read, whatever this proces
   }
 });
 
-for (const announced of [false, true]) t.test(`of two requests in one event loop iteration, the second sees what was committed after the first had read${announced ? ', where input is announced' : ''}`, async (t) => {
-  const path = t.testdir();
-  const store = await open(t, path);
-  const onInput = announced ? store.expireOnInput() : () => {};
-  await store.transact(async (tx) => tx.put('p', 'k', 'old'));
-  const seen: (string | undefined)[] = [];
-  const writing = ['--import=tsx', '--input-type=module', '-e', `
+for (const announced of [false, true])
+  t.test(
+    `of two requests in one event loop iteration, the second sees what was committed after the first had read${announced ? ', where input is announced' : ''}`,
+    async (t) => {
+      const path = t.testdir();
+      const store = await open(t, path);
+      const onInput = announced ? store.expireOnInput() : () => {};
+      await store.transact(async (tx) => tx.put('p', 'k', 'old'));
+      const seen: (string | undefined)[] = [];
+      const writing = [
+        '--import=tsx',
+        '--input-type=module',
+        '-e',
+        `
     import { openLmdbStore } from './src/adapters/lmdb/store.ts';
     const store = await openLmdbStore({ path: ${JSON.stringify(path)}, minFreeBytes: 0 });
     await store.transact(async (tx) => tx.put('p', 'k', 'new'));
-    await store.close();`];
-  const server = newServer();
-  server.app.any('/*', (response) => {
-    onInput();
-    response.onAborted(() => undefined);
-    void store.get('p', 'k').then((value) => {
-      seen.push(value);
-      // Blocks the event loop: the other request waits in the kernel.
-      if (seen.length === 1) execFileSync(process.execPath, writing);
-      response.end();
-    });
-  });
-  const port = await server.listen('127.0.0.1', 0);
-  t.teardown(() => server.close());
-  const sockets = await Promise.all([0, 1].map(() => connected(port)));
-  t.teardown(() => sockets.forEach((socket) => socket.destroy()));
-  const answers = sockets.map((socket) => once(socket, 'data'));
-  for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await Promise.all(answers);
-  t.strictSame(seen, ['old', 'new']);
-});
+    await store.close();`,
+      ];
+      const server = newServer();
+      server.app.any('/*', (response) => {
+        onInput();
+        response.onAborted(() => undefined);
+        void store.get('p', 'k').then((value) => {
+          seen.push(value);
+          // Blocks the event loop: the other request waits in the kernel.
+          if (seen.length === 1) execFileSync(process.execPath, writing);
+          response.end();
+        });
+      });
+      const port = await server.listen('127.0.0.1', 0);
+      t.teardown(() => server.close());
+      const sockets = await Promise.all([0, 1].map(() => connected(port)));
+      t.teardown(() => sockets.forEach((socket) => socket.destroy()));
+      const answers = sockets.map((socket) => once(socket, 'data'));
+      for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      await Promise.all(answers);
+      t.strictSame(seen, ['old', 'new']);
+    },
+  );
 
 t.test('a read that finds a new commit calls the followers', async (t) => {
   const path = t.testdir();

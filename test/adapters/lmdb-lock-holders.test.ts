@@ -8,16 +8,25 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 
 const skip = process.platform === 'linux' ? false : 'needs /proc';
 
-t.test('the holder of a writers’ lock is found where the lock file of this machine says that the lock is', { skip }, async (t) => {
-  const path = tempFolder(t);
-  const lmdbEnv = open({ path, noSubdir: false });
-  t.strictSame(lmdbEnv.transactionSync(() => findLockHolders(path)), [{ pid: process.pid, file: join(path, 'lock.mdb') }]);
-  t.strictSame(findLockHolders(path), []);
-  await lmdbEnv.close();
-});
+t.test(
+  'the holder of a writers’ lock is found where the lock file of this machine says that the lock is',
+  { skip },
+  async (t) => {
+    const path = tempFolder(t);
+    const lmdbEnv = open({ path, noSubdir: false });
+    t.strictSame(
+      lmdbEnv.transactionSync(() => findLockHolders(path)),
+      [{ pid: process.pid, file: join(path, 'lock.mdb') }],
+    );
+    t.strictSame(findLockHolders(path), []);
+    await lmdbEnv.close();
+  },
+);
 
-// mti_format as mdb.c makes it: bits 12 on have the layout, in which a type of lock counts 270, and each 4 bytes of a mutex five types.
-const formatOf = (mutexBytes: number, alignment: number): number => 2 + (18 * 2 + 6 + 270 * (10 + alignment + 5 * (mutexBytes / 4)) + 2 ** 15 + 2 ** 17) * 2 ** 12;
+// mti_format as mdb.c makes it: bits 12 on have the layout, in which a type of lock counts 270, and each 4 bytes of a
+// mutex five types.
+const formatOf = (mutexBytes: number, alignment: number): number =>
+  2 + (18 * 2 + 6 + 270 * (10 + alignment + 5 * (mutexBytes / 4)) + 2 ** 15 + 2 ** 17) * 2 ** 12;
 
 t.test('the writers’ lock is looked for where the C library of x64, or of arm64, has it', async (t) => {
   t.equal(writersMutexOffset(formatOf(40, 3)), 64, 'glibc on x64, musl');

@@ -81,12 +81,24 @@ t.test('opening does not wait for a process that has committed and then blocks i
 });
 
 // The last process that closes an environment destroys the mutexes of LMDB in its lock file.
-t.test('processes open, write to and close an environment again and again without harm to each other', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-  const path = t.testdir();
-  const openers = Array.from({ length: 4 }, () => endWith(t, startFixture('environment-opener', path, String(80 * CRASH_FACTOR))));
-  await until(() => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null), CRASH_FACTOR * 120_000);
-  t.same(openers.map(({ lines }) => lines), [['done'], ['done'], ['done'], ['done']]);
-});
+t.test(
+  'processes open, write to and close an environment again and again without harm to each other',
+  { timeout: CRASH_FACTOR * 300_000 },
+  async (t) => {
+    const path = t.testdir();
+    const openers = Array.from({ length: 4 }, () =>
+      endWith(t, startFixture('environment-opener', path, String(80 * CRASH_FACTOR))),
+    );
+    await until(
+      () => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null),
+      CRASH_FACTOR * 120_000,
+    );
+    t.same(
+      openers.map(({ lines }) => lines),
+      [['done'], ['done'], ['done'], ['done']],
+    );
+  },
+);
 
 t.test('a process that opens the store while it has a pending commit does not wait for itself', async (t) => {
   const path = t.testdir();
@@ -108,23 +120,44 @@ const noStrace = (() => {
 })();
 
 // LMDB reads the number of the last transaction, maps the file, and publishes the number to all processes.
-t.test('processes that are delayed while they open the store undo no commit', { skip: noStrace, timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-  const path = t.testdir();
-  const writer = endWith(t, startFixture('store-writer', path, 'w'));
-  await until(() => writer.lines.length > 50);
-  for (let i = 0; i < 2 * CRASH_FACTOR; i++) {
-    const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
-    const slow = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', 'trace=mmap', '-e', 'inject=mmap:delay_enter=20000'];
-    const late = endWith(t, startLines('strace', ...slow, process.execPath, ...fixtureArgs('store-writer'), path, `late${i}`));
-    await until(() => late.lines.length > 50 || writer.child.exitCode !== null || writer.child.signalCode !== null);
-    await killLines(late);
-  }
-  const before = writer.lines.length;
-  await until(() => writer.lines.length > before + 50);
-  await killLines(writer);
-  const store = await openLmdbStore({ path, minFreeBytes: 0 });
-  t.teardown(() => store.close());
-  const found = new Set<string>();
-  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(writer.lines.filter((id) => !found.has(id)), [], `all ${writer.lines.length} confirmed writes are there`);
-});
+t.test(
+  'processes that are delayed while they open the store undo no commit',
+  { skip: noStrace, timeout: CRASH_FACTOR * 300_000 },
+  async (t) => {
+    const path = t.testdir();
+    const writer = endWith(t, startFixture('store-writer', path, 'w'));
+    await until(() => writer.lines.length > 50);
+    for (let i = 0; i < 2 * CRASH_FACTOR; i++) {
+      const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
+      const slow = [
+        '-f',
+        '-qq',
+        '-o',
+        '/dev/null',
+        ...files,
+        '-e',
+        'trace=mmap',
+        '-e',
+        'inject=mmap:delay_enter=20000',
+      ];
+      const late = endWith(
+        t,
+        startLines('strace', ...slow, process.execPath, ...fixtureArgs('store-writer'), path, `late${i}`),
+      );
+      await until(() => late.lines.length > 50 || writer.child.exitCode !== null || writer.child.signalCode !== null);
+      await killLines(late);
+    }
+    const before = writer.lines.length;
+    await until(() => writer.lines.length > before + 50);
+    await killLines(writer);
+    const store = await openLmdbStore({ path, minFreeBytes: 0 });
+    t.teardown(() => store.close());
+    const found = new Set<string>();
+    for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
+    t.same(
+      writer.lines.filter((id) => !found.has(id)),
+      [],
+      `all ${writer.lines.length} confirmed writes are there`,
+    );
+  },
+);

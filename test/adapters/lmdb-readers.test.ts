@@ -56,12 +56,33 @@ t.test('after a process was killed with a snapshot of the base table, checkpoint
 t.test('a process holds no snapshot between its reads', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 1);
-  const logReaders = openLmdbEnv({ path: join(path, 'log'), noSubdir: false, maxReaders: 1024, overlappingSync: false, encoding: 'binary', keyEncoding: 'uint32' }, (root) => root);
-  const tableReaders = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
+  const logReaders = openLmdbEnv(
+    {
+      path: join(path, 'log'),
+      noSubdir: false,
+      maxReaders: 1024,
+      overlappingSync: false,
+      encoding: 'binary',
+      keyEncoding: 'uint32',
+    },
+    (root) => root,
+  );
+  const tableReaders = openLmdbEnv(
+    { path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false },
+    (root) => root,
+  );
   t.teardown(() => Promise.all([logReaders.close(), tableReaders.close()]));
-  const snapshots = (list: string): string[] => list.split('\n').map((line) => line.trim()).filter((line) => /^\d+ \S+ \d+$/.test(line));
+  const snapshots = (list: string): string[] =>
+    list
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => /^\d+ \S+ \d+$/.test(line));
   t.equal(await store.get('p', 'k0'), `"${'x'.repeat(20_000)}"`);
-  t.same(snapshots(logReaders.readerList()), [], 'the snapshot of the log is released as soon as the log has been read');
+  t.same(
+    snapshots(logReaders.readerList()),
+    [],
+    'the snapshot of the log is released as soon as the log has been read',
+  );
   store.releaseSnapshot();
   t.same(snapshots(tableReaders.readerList()), [], 'that of the base table when the caller says so');
   await store.get('p', 'k0');
@@ -78,14 +99,18 @@ t.test('a long run of reads sees what is committed meanwhile, because it moves t
   const first = await store.get('totals', 'w');
   let now = first;
   // Without an event loop iteration in between.
-  for (const giveUp = performance.now() + 10_000; now === first && performance.now() < giveUp; ) now = await store.get('totals', 'w');
+  for (const giveUp = performance.now() + 10_000; now === first && performance.now() < giveUp;)
+    now = await store.get('totals', 'w');
   t.ok(Number(now) > Number(first), `${first} -> ${now}`);
 });
 
 t.test('the shared memory holds no snapshot between calls either', async (t) => {
   const path = t.testdir();
   const shared = openLmdbShared({ path });
-  const root = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
+  const root = openLmdbEnv(
+    { path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true },
+    (environment) => environment,
+  );
   t.teardown(() => Promise.all([shared.close(), root.close()]));
   await shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
   await shared.hit('k', 5, 1_000, Date.now());
@@ -103,7 +128,12 @@ t.test('probe fails when the log has had no checkpoint for long', async (t) => {
   t.teardown(() => store.close());
   await store.probe();
   await write(store, 1);
-  await until(() => store.probe().then(() => false, (error: Error) => /has had no checkpoint for \d+ s/.test(error.message)));
+  await until(() =>
+    store.probe().then(
+      () => false,
+      (error: Error) => /has had no checkpoint for \d+ s/.test(error.message),
+    ),
+  );
   await store.checkpoint();
   await store.probe();
 });

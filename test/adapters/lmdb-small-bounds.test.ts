@@ -9,23 +9,32 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 const SEED = Number(process.env['TRIAL_SEED'] ?? 1);
 const TRIALS = 8 * CRASH_FACTOR;
 
-t.test('with bounds that are reached at once, several stores on one folder do what a memory double does', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-  const sums: Record<string, number> = {};
-  for (let seed = SEED; seed < SEED + TRIALS; seed++) {
-    const random = new Random(seed);
-    const bounds = smallBounds(random);
-    const trial = new StoreTrial(`${tempFolder(t)}/store`, random, bounds);
-    await trial.run(100).catch((error: unknown) => t.fail(`TRIAL_SEED=${seed}`, { bounds, error }));
-    for (const [name, count] of Object.entries(trial.counts) as [keyof TrialCounts, number][]) sums[name] = (sums[name] ?? 0) + count;
-  }
-  t.comment(JSON.stringify(sums));
-  for (const [name, count] of Object.entries(sums)) t.ok(count > 0, name);
-});
+t.test(
+  'with bounds that are reached at once, several stores on one folder do what a memory double does',
+  { timeout: CRASH_FACTOR * 300_000 },
+  async (t) => {
+    const sums: Record<string, number> = {};
+    for (let seed = SEED; seed < SEED + TRIALS; seed++) {
+      const random = new Random(seed);
+      const bounds = smallBounds(random);
+      const trial = new StoreTrial(`${tempFolder(t)}/store`, random, bounds);
+      await trial.run(100).catch((error: unknown) => t.fail(`TRIAL_SEED=${seed}`, { bounds, error }));
+      for (const [name, count] of Object.entries(trial.counts) as [keyof TrialCounts, number][])
+        sums[name] = (sums[name] ?? 0) + count;
+    }
+    t.comment(JSON.stringify(sums));
+    for (const [name, count] of Object.entries(sums)) t.ok(count > 0, name);
+  },
+);
 
 t.test('ten thousand partitions are listed in order, page by page, by all processes', async (t) => {
   const path = tempFolder(t);
   const open = async () => {
-    const store = await openLmdbStore({ path, minFreeBytes: 0, bounds: { tableCacheEntries: 100, checkpointBytes: 200_000 } });
+    const store = await openLmdbStore({
+      path,
+      minFreeBytes: 0,
+      bounds: { tableCacheEntries: 100, checkpointBytes: 200_000 },
+    });
     t.teardown(() => store.close());
     return store;
   };
@@ -37,7 +46,12 @@ t.test('ten thousand partitions are listed in order, page by page, by all proces
   }
   for (const store of [writer, peer, await open()]) {
     const found: string[] = [];
-    for (let page = await store.partitions('p/', { limit: 700 }); page.length > 0; page = await store.partitions('p/', { limit: 700, after: found.at(-1) })) found.push(...page);
+    for (
+      let page = await store.partitions('p/', { limit: 700 });
+      page.length > 0;
+      page = await store.partitions('p/', { limit: 700, after: found.at(-1) })
+    )
+      found.push(...page);
     t.strictSame(found, names.toSorted());
     for (const name of names.slice(0, 300)) if ((await store.get(name, 'k')) !== name) t.fail(name);
   }

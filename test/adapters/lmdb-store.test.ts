@@ -19,7 +19,8 @@ function outsideOf(path: string): Outside {
     damage: (text) => {
       const file = join(path, 'data.mdb');
       const bytes = readFileSync(file);
-      for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1))
+        bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
       // In place: the open stores see it.
       writeFileSync(file, bytes, { flag: 'r+' });
     },
@@ -37,7 +38,9 @@ await storeConformance(t, async (t, disk) => {
   const open = async (): Promise<LmdbStore> => {
     const database = await openDatabase(options.path);
     // As lmdb-js reports it.
-    if (disk === 'fails') database.log.transaction = () => Promise.reject(Object.assign(new Error('Input/output error'), { code: constants.errno.EIO }));
+    if (disk === 'fails')
+      database.log.transaction = () =>
+        Promise.reject(Object.assign(new Error('Input/output error'), { code: constants.errno.EIO }));
     return new LmdbStore(database, options);
   };
   const [store, peer] = [await open(), await open()];
@@ -55,7 +58,10 @@ await storeConformance(t, async (t, disk) => {
 // The port lets an adapter always return undefined.
 await t.test('peek returns the value while it is valid', async (t) => {
   const path = t.testdir();
-  const [store, peer] = [await openLmdbStore({ path, minFreeBytes: 0 }), await openLmdbStore({ path, minFreeBytes: 0 })];
+  const [store, peer] = [
+    await openLmdbStore({ path, minFreeBytes: 0 }),
+    await openLmdbStore({ path, minFreeBytes: 0 }),
+  ];
   t.teardown(() => Promise.all([store.close(), peer.close()]));
   const compute = async (): Promise<string> => (await store.get('p', 'k')) ?? 'none';
   await store.cached('value', ['p'], compute);
@@ -68,32 +74,42 @@ await t.test('peek returns the value while it is valid', async (t) => {
   t.equal(store.peek('value'), '1');
 });
 
-await t.test('a value that was read from the base table is replaced by later writes, also once these are in the base table', async (t) => {
-  const path = t.testdir();
-  const [store, peer] = [await openLmdbStore({ path, minFreeBytes: 0 }), await openLmdbStore({ path, minFreeBytes: 0 })];
-  t.teardown(() => Promise.all([store.close(), peer.close()]));
-  let writes = 0;
-  const moveToBaseTable = async (): Promise<void> => {
-    // A checkpoint drops from memory what the one before it wrote, and does nothing without a new commit.
-    for (let i = 0; i < 3; i++) {
-      await peer.transact(async (tx) => tx.put('other', 'k', String(writes++)));
-      await peer.checkpoint();
-      store.poll();
-    }
-  };
-  const read = async (): Promise<(string | undefined)[]> => [await store.get('p', 'changed'), await store.get('p', 'deleted'), await store.get('p', 'created')];
-  await peer.transact(async (tx) => {
-    tx.put('p', 'changed', 'old');
-    tx.put('p', 'deleted', 'old');
-  });
-  await moveToBaseTable();
-  t.strictSame(await read(), ['old', 'old', undefined]);
-  await peer.transact(async (tx) => {
-    tx.put('p', 'changed', 'new');
-    tx.delete('p', 'deleted');
-    tx.put('p', 'created', 'new');
-  });
-  t.strictSame(await read(), ['new', undefined, 'new']);
-  await moveToBaseTable();
-  t.strictSame(await read(), ['new', undefined, 'new']);
-});
+await t.test(
+  'a value that was read from the base table is replaced by later writes, also once these are in the base table',
+  async (t) => {
+    const path = t.testdir();
+    const [store, peer] = [
+      await openLmdbStore({ path, minFreeBytes: 0 }),
+      await openLmdbStore({ path, minFreeBytes: 0 }),
+    ];
+    t.teardown(() => Promise.all([store.close(), peer.close()]));
+    let writes = 0;
+    const moveToBaseTable = async (): Promise<void> => {
+      // A checkpoint drops from memory what the one before it wrote, and does nothing without a new commit.
+      for (let i = 0; i < 3; i++) {
+        await peer.transact(async (tx) => tx.put('other', 'k', String(writes++)));
+        await peer.checkpoint();
+        store.poll();
+      }
+    };
+    const read = async (): Promise<(string | undefined)[]> => [
+      await store.get('p', 'changed'),
+      await store.get('p', 'deleted'),
+      await store.get('p', 'created'),
+    ];
+    await peer.transact(async (tx) => {
+      tx.put('p', 'changed', 'old');
+      tx.put('p', 'deleted', 'old');
+    });
+    await moveToBaseTable();
+    t.strictSame(await read(), ['old', 'old', undefined]);
+    await peer.transact(async (tx) => {
+      tx.put('p', 'changed', 'new');
+      tx.delete('p', 'deleted');
+      tx.put('p', 'created', 'new');
+    });
+    t.strictSame(await read(), ['new', undefined, 'new']);
+    await moveToBaseTable();
+    t.strictSame(await read(), ['new', undefined, 'new']);
+  },
+);

@@ -32,7 +32,8 @@ t.test('blobs in a folder keep the contract of Blobs', (t) =>
       const prototype = Object.getPrototypeOf(handle) as Pick<FileHandle, 'datasync' | 'sync'>;
       await handle.close();
       const { datasync, sync } = prototype;
-      const refuse = (): Promise<never> => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
+      const refuse = (): Promise<never> =>
+        Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
       const empty = (): void => {
         Object.assign(prototype, { datasync, sync });
         disk.empty();
@@ -67,30 +68,34 @@ t.test('an empty folder is removed with its last file, and only the owner can re
   await blobs.remove('env', 'file_aaaaa1');
   await blobs.remove('env', 'file_bbbbb1');
   t.same(readdirSync(join(path, 'env')), ['file_aaaaa']);
-  for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2']) t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
+  for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2'])
+    t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
 });
 
-t.test('a retention lease ends with its process, or when it was not seen to be touched for five minutes, whatever the wall clock says', async (t) => {
-  const path = join(tempFolder(t), 'files');
-  const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
-  const leases = join(path, '.holds');
-  mkdirSync(leases, { recursive: true });
-  const put = (name: string, identity: object, ageMs: number): void => {
-    writeFileSync(join(leases, name), JSON.stringify(identity));
-    utimesSync(join(leases, name), new Date(), new Date(Date.now() - ageMs));
-  };
-  put('killed', { ...currentProcess(), startTime: '1' }, 0);
-  t.equal(await blobs.isRetained(), false);
-  t.same(readdirSync(leases), [], 'it is removed');
-  // As after the wall clock was set forward by an hour.
-  put('touched', currentProcess(), 3_600_000);
-  put('stopped', currentProcess(), 3_600_000);
-  put('on another machine', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 3_600_000);
-  t.equal(await blobs.isRetained(), true);
-  t.equal(readdirSync(leases).length, 3);
-  const start = performance.now();
-  t.intercept(performance, 'now', { value: () => start + 301_000 });
-  put('touched', currentProcess(), 3_585_000);
-  t.equal(await blobs.isRetained(), true);
-  t.same(readdirSync(leases), ['touched'], 'the others have expired');
-});
+t.test(
+  'a retention lease ends with its process, or when it was not seen to be touched for five minutes, whatever the wall clock says',
+  async (t) => {
+    const path = join(tempFolder(t), 'files');
+    const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
+    const leases = join(path, '.holds');
+    mkdirSync(leases, { recursive: true });
+    const put = (name: string, identity: object, ageMs: number): void => {
+      writeFileSync(join(leases, name), JSON.stringify(identity));
+      utimesSync(join(leases, name), new Date(), new Date(Date.now() - ageMs));
+    };
+    put('killed', { ...currentProcess(), startTime: '1' }, 0);
+    t.equal(await blobs.isRetained(), false);
+    t.same(readdirSync(leases), [], 'it is removed');
+    // As after the wall clock was set forward by an hour.
+    put('touched', currentProcess(), 3_600_000);
+    put('stopped', currentProcess(), 3_600_000);
+    put('on another machine', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 3_600_000);
+    t.equal(await blobs.isRetained(), true);
+    t.equal(readdirSync(leases).length, 3);
+    const start = performance.now();
+    t.intercept(performance, 'now', { value: () => start + 301_000 });
+    put('touched', currentProcess(), 3_585_000);
+    t.equal(await blobs.isRetained(), true);
+    t.same(readdirSync(leases), ['touched'], 'the others have expired');
+  },
+);

@@ -21,12 +21,15 @@ const mutations: Readonly<Record<string, Mutation>> = {
   'one byte of its head changed': (image, random) => spliced(image, random.below(60), 1, bytesOf(random, 1)),
   'bytes changed': (image, random) => spliced(image, random.below(image.length), 3, bytesOf(random, 3)),
   'stray bytes': (image, random) => spliced(image, random.below(image.length), 0, bytesOf(random)),
-  'a stray marker': (image, random) => spliced(image, random.below(image.length), 0, Buffer.from([0xff, 0xd8 + random.below(8)])),
+  'a stray marker': (image, random) =>
+    spliced(image, random.below(image.length), 0, Buffer.from([0xff, 0xd8 + random.below(8)])),
   'bytes left out': (image, random) => spliced(image, random.below(image.length), 1 + random.below(4)),
   'stray bytes between parts': inParts((parts, random) => parts.splice(random.below(parts.length), 0, bytesOf(random))),
   'a part left out': inParts((parts, random) => parts.splice(random.below(parts.length), 1)),
   'a part repeated': inParts((parts, random) => parts.splice(random.below(parts.length), 0, random.pick(parts))),
-  'a part moved': inParts((parts, random) => parts.splice(random.below(parts.length), 0, ...parts.splice(random.below(parts.length), 1))),
+  'a part moved': inParts((parts, random) =>
+    parts.splice(random.below(parts.length), 0, ...parts.splice(random.below(parts.length), 1)),
+  ),
 };
 
 function spliced(image: Buffer, at: number, removed: number, inserted: Buffer = Buffer.alloc(0)): Buffer {
@@ -62,12 +65,20 @@ async function samples(): Promise<Record<string, Buffer>> {
     WebP: described.clone().webp(),
     'lossless WebP': (await animation(20, 16)).webp({ lossless: true }),
   };
-  return Object.fromEntries(await Promise.all(Object.entries(encoded).map(async ([name, image]) => [name, await image.toBuffer()] as const)));
+  return Object.fromEntries(
+    await Promise.all(Object.entries(encoded).map(async ([name, image]) => [name, await image.toBuffer()] as const)),
+  );
 }
 
 /** Whether sharp decodes all of an image without an error. */
 async function decodes(image: Buffer): Promise<boolean> {
-  return sharp(image, { failOn: 'error' }).raw().toBuffer().then(() => true, () => false);
+  return sharp(image, { failOn: 'error' })
+    .raw()
+    .toBuffer()
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 t.test(`an image is accepted if the decoder decodes it, however it is mutated: seed ${SEED}`, async (t) => {
@@ -81,7 +92,8 @@ t.test(`an image is accepted if the decoder decodes it, however it is mutated: s
         const mutated = mutate(image, random);
         const expected = await decodes(mutated);
         const accepted = (await media.image(mediaFile(mutated), () => Promise.resolve())) !== null;
-        if (accepted !== expected) t.fail(`${name}, ${mutation}: ${accepted ? 'accepted' : 'refused'}: ${mutated.toString('base64')}`);
+        if (accepted !== expected)
+          t.fail(`${name}, ${mutation}: ${accepted ? 'accepted' : 'refused'}: ${mutated.toString('base64')}`);
         if (expected) decoded += 1;
         else refused += 1;
       }

@@ -27,34 +27,46 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
   const loads = { count: 0 };
   for (const page of [ann, bob]) page.on('load', () => (loads.count += 1));
 
-  await t.test('the pasted curl line of the page posts a thread that appears at once, with its markup as text', async (t) => {
-    const both = await openPage(t, await browser.newContext({ viewport: { width: 1500, height: 1000 } }), cluster.url, /status of 401/);
-    for (const title of ['The page as Ann', 'The page as Bob']) await both.frameLocator(`[title="${title}"]`).locator('.toolbar').waitFor();
-    await both.getByLabel('Comment', { exact: true }).fill("Deployment <b>failed</b>: it's build 42");
-    await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
-    const line = await both.getByLabel('The curl line').innerText();
-    execFileSync('sh', ['-c', `${line} --silent --fail-with-body`], { encoding: 'utf8' });
-    for (const page of [ann, bob]) {
-      await pin(page, 'Deployment').click();
-      t.match(await popover(page).locator('.body').innerText(), "Deployment <b>failed</b>: it's build 42");
-      t.equal(await popover(page).locator('b').count(), 0);
-    }
-    for (const title of ['The page as Ann', 'The page as Bob']) await both.frameLocator(`[title="${title}"]`).locator('.pin').waitFor();
+  await t.test(
+    'the pasted curl line of the page posts a thread that appears at once, with its markup as text',
+    async (t) => {
+      const both = await openPage(
+        t,
+        await browser.newContext({ viewport: { width: 1500, height: 1000 } }),
+        cluster.url,
+        /status of 401/,
+      );
+      for (const title of ['The page as Ann', 'The page as Bob'])
+        await both.frameLocator(`[title="${title}"]`).locator('.toolbar').waitFor();
+      await both.getByLabel('Comment', { exact: true }).fill("Deployment <b>failed</b>: it's build 42");
+      await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
+      const line = await both.getByLabel('The curl line').innerText();
+      execFileSync('sh', ['-c', `${line} --silent --fail-with-body`], { encoding: 'utf8' });
+      for (const page of [ann, bob]) {
+        await pin(page, 'Deployment').click();
+        t.match(await popover(page).locator('.body').innerText(), "Deployment <b>failed</b>: it's build 42");
+        t.equal(await popover(page).locator('b').count(), 0);
+      }
+      for (const title of ['The page as Ann', 'The page as Bob'])
+        await both.frameLocator(`[title="${title}"]`).locator('.pin').waitFor();
 
-    await both.getByLabel('Secret key').fill('sk_wrong');
-    await both.getByRole('button', { name: 'Post', exact: true }).click();
-    await both.getByText(/^401: /).waitFor();
-    await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
-    await both.getByLabel('Comment', { exact: true }).fill('Posted by the button');
-    await both.getByRole('button', { name: 'Post', exact: true }).click();
-    await both.getByText('201: it is on both pages.').waitFor();
-    await both.close();
-    await api(cluster, 'POST', '/rooms/elsewhere/threads', { userId: 'ci-bot', body: 'Not in this room' });
-    const { items } = (await (await api(cluster, 'GET', '/rooms/demo/threads')).json()) as { items: { id: string; positionX: number }[] };
-    t.equal(items.length, 2);
-    await api(cluster, 'DELETE', `/threads/${items[0]?.id}`);
-    for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor({ state: 'detached' });
-  });
+      await both.getByLabel('Secret key').fill('sk_wrong');
+      await both.getByRole('button', { name: 'Post', exact: true }).click();
+      await both.getByText(/^401: /).waitFor();
+      await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
+      await both.getByLabel('Comment', { exact: true }).fill('Posted by the button');
+      await both.getByRole('button', { name: 'Post', exact: true }).click();
+      await both.getByText('201: it is on both pages.').waitFor();
+      await both.close();
+      await api(cluster, 'POST', '/rooms/elsewhere/threads', { userId: 'ci-bot', body: 'Not in this room' });
+      const { items } = (await (await api(cluster, 'GET', '/rooms/demo/threads')).json()) as {
+        items: { id: string; positionX: number }[];
+      };
+      t.equal(items.length, 2);
+      await api(cluster, 'DELETE', `/threads/${items[0]?.id}`);
+      for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor({ state: 'detached' });
+    },
+  );
 
   await t.test('on a phone every entry of the navigation is in sight', async (t) => {
     for (const width of [375, 320]) {
@@ -64,7 +76,10 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
       const pane = await phone.locator('[title="The page as Ann"]').boundingBox();
       for (const link of await frame.locator('nav a').all()) {
         const box = await link.boundingBox();
-        t.ok(pane !== null && box !== null && box.x + box.width <= pane.x + pane.width - 16, `${await link.innerText()} in a window ${width} wide`);
+        t.ok(
+          pane !== null && box !== null && box.x + box.width <= pane.x + pane.width - 16,
+          `${await link.innerText()} in a window ${width} wide`,
+        );
       }
       await phone.context().close();
     }
@@ -99,33 +114,44 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     t.equal(await reply(bob).inputValue(), 'half a sentence', 'what is being typed stays');
   });
 
-  await t.test('with the keyboard alone a thread is posted; deleting its only comment takes it from both pages', async () => {
-    for (const page of [ann, bob]) await page.keyboard.press('Escape');
-    await bob.getByRole('button', { name: 'Add a comment' }).focus();
-    await bob.keyboard.press('Enter');
-    await bob.getByRole('application').waitFor();
-    await bob.keyboard.press('Shift+ArrowDown');
-    await bob.keyboard.press('Enter');
-    await bob.getByLabel('Add a comment…').waitFor();
-    await bob.keyboard.type('Posted by mistake');
-    await bob.keyboard.press('Enter');
-    await pin(ann, 'Posted by mistake').waitFor();
-    await popover(bob).getByRole('button', { name: 'More actions' }).focus();
-    await bob.keyboard.press('Enter');
-    await bob.keyboard.press('End');
-    await bob.keyboard.press('Enter');
-    await bob.getByText('Thread deleted').waitFor();
-    await bob.getByRole('button', { name: 'Dismiss' }).focus();
-    await bob.keyboard.press('Enter');
-    for (const page of [ann, bob]) await pin(page, 'Posted by mistake').waitFor({ state: 'detached' });
-  });
+  await t.test(
+    'with the keyboard alone a thread is posted; deleting its only comment takes it from both pages',
+    async () => {
+      for (const page of [ann, bob]) await page.keyboard.press('Escape');
+      await bob.getByRole('button', { name: 'Add a comment' }).focus();
+      await bob.keyboard.press('Enter');
+      await bob.getByRole('application').waitFor();
+      await bob.keyboard.press('Shift+ArrowDown');
+      await bob.keyboard.press('Enter');
+      await bob.getByLabel('Add a comment…').waitFor();
+      await bob.keyboard.type('Posted by mistake');
+      await bob.keyboard.press('Enter');
+      await pin(ann, 'Posted by mistake').waitFor();
+      await popover(bob).getByRole('button', { name: 'More actions' }).focus();
+      await bob.keyboard.press('Enter');
+      await bob.keyboard.press('End');
+      await bob.keyboard.press('Enter');
+      await bob.getByText('Thread deleted').waitFor();
+      await bob.getByRole('button', { name: 'Dismiss' }).focus();
+      await bob.keyboard.press('Enter');
+      for (const page of [ann, bob]) await pin(page, 'Posted by mistake').waitFor({ state: 'detached' });
+    },
+  );
 
   await t.test('a refusal is said in words', async (t) => {
     await pin(ann, 'Deployment').click();
-    await ann.evaluate("document.querySelector('collab-comments').addEventListener('collab-error', ({ detail }) => (window.refused = detail))");
-    await popover(ann).getByLabel('Attach a file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
+    await ann.evaluate(
+      "document.querySelector('collab-comments').addEventListener('collab-error', ({ detail }) => (window.refused = detail))",
+    );
+    await popover(ann)
+      .getByLabel('Attach a file')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
     t.match(await ann.getByRole('alert').textContent(), /notes\.txt cannot be attached\. Choose a picture/);
-    t.strictSame(await ann.evaluate('window.refused'), { code: 'unsupported_media', message: 'Files of this type are not accepted: notes.txt' }, 'and to the page, by an event');
+    t.strictSame(
+      await ann.evaluate('window.refused'),
+      { code: 'unsupported_media', message: 'Files of this type are not accepted: notes.txt' },
+      'and to the page, by an event',
+    );
     await ann.getByRole('alert').getByRole('button', { name: 'Dismiss' }).click();
   });
 
@@ -137,7 +163,11 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
 
     const again = await startDemo(t, folder, cluster.port);
     await Promise.all([live(ann), live(bob)]);
-    await api(again, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Back again', position: { x: 0.9, y: 0.5 } });
+    await api(again, 'POST', '/rooms/demo/threads', {
+      userId: 'ci-bot',
+      body: 'Back again',
+      position: { x: 0.9, y: 0.5 },
+    });
     for (const page of [ann, bob]) {
       await pin(page, 'Back again').waitFor();
       t.equal(await page.locator('.pin').count(), 2);

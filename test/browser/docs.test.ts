@@ -7,7 +7,10 @@ import { apiRoutes } from '../../src/http/api/routes.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster } from '../helpers/cluster.ts';
 
-/** Opens the reference and waits until it shows the operations. Complaints of the page, and requests to others, fail the test. */
+/**
+ * Opens the reference and waits until it shows the operations. Complaints of the page, and requests to others, fail the
+ * test.
+ */
 async function openReference(t: Test, url: string): Promise<Page> {
   const page = await (await openBrowser(t)).newPage({ viewport: { width: 1280, height: 900 } });
   page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
@@ -15,7 +18,8 @@ async function openReference(t: Test, url: string): Promise<Page> {
     if (message.type() === 'error' || message.type() === 'warning') t.fail(`the page logged: ${message.text()}`);
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('data:')) t.fail(`the page asked for ${request.url()}`);
+    if (!request.url().startsWith(`${url}/`) && !request.url().startsWith('data:'))
+      t.fail(`the page asked for ${request.url()}`);
   });
   await page.goto(`${url}/docs`);
   await page.locator('.opblock').first().waitFor();
@@ -54,7 +58,10 @@ t.test('the API reference shows every operation, from this server alone', { skip
   await create.locator('.opblock-summary-control').click();
   await create.getByText('Idempotency-Key', { exact: false }).first().waitFor();
   t.match(await create.locator('.opblock-section-request-body').innerText(), /This step fails on a fresh machine/);
-  t.match(await create.locator('.responses-wrapper').innerText(), /201[^]*th_1kdyak3sepgf6w7g09te[^]*400[^]*invalid_request[^]*429[^]*rate_limited/);
+  t.match(
+    await create.locator('.responses-wrapper').innerText(),
+    /201[^]*th_1kdyak3sepgf6w7g09te[^]*400[^]*invalid_request[^]*429[^]*rate_limited/,
+  );
 
   const list = page.locator('.opblock', { hasText: 'List the threads of a room' });
   await list.locator('.opblock-summary-control').click();
@@ -84,7 +91,8 @@ t.test('the API reference shows every operation, from this server alone', { skip
 t.test('nothing is there when docs is false', async (t) => {
   const cluster = await startCluster({ workers: 1, config: { docs: false } });
   t.teardown(() => cluster.kill());
-  for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.css']) t.equal((await fetch(cluster.url + path)).status, 404, path);
+  for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.css'])
+    t.equal((await fetch(cluster.url + path)).status, 404, path);
   t.equal((await fetch(`${cluster.url}/api/v1/openapi.json`)).status, 200);
 });
 

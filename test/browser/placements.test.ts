@@ -25,7 +25,14 @@ const anchoring = async (): Promise<string> => {
     export { readFingerprint } from './fingerprint.ts';
     export { PageIndex } from './page-index.ts';
     export { select } from './selector.ts';`;
-  const { outputFiles } = await build({ stdin: { contents, resolveDir: 'src/widget/anchoring', loader: 'ts' }, bundle: true, format: 'iife', globalName: 'anchoring', target: 'es2022', write: false });
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: 'src/widget/anchoring', loader: 'ts' },
+    bundle: true,
+    format: 'iife',
+    globalName: 'anchoring',
+    target: 'es2022',
+    write: false,
+  });
   return `${outputFiles[0]?.text ?? ''}; globalThis.anchoring = anchoring;`;
 };
 
@@ -69,7 +76,10 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
   page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
   await page.route('http://pages.test/*', async (route) => {
     const name = new URL(route.request().url()).pathname;
-    await route.fulfill({ body: await readFile(`test/browser/pages${name}`, 'utf8'), contentType: name.endsWith('.js') ? 'text/javascript' : 'text/html; charset=utf-8' });
+    await route.fulfill({
+      body: await readFile(`test/browser/pages${name}`, 'utf8'),
+      contentType: name.endsWith('.js') ? 'text/javascript' : 'text/html; charset=utf-8',
+    });
   });
   const script = await anchoring();
   const open = async (name: string): Promise<void> => {
@@ -78,22 +88,27 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
     await page.evaluate(helpers);
   };
 
-  await t.test(`no pin is on another element, and at most 3 % are detached from one that is there (PLACEMENTS_SEED=${SEED})`, async (t) => {
-    let [there, detached] = [0, 0];
-    for (const name of ['article', 'list', 'app']) {
-      await open(name);
-      const outcome = await page.evaluate<Outcome>(run(SEED));
-      t.same(outcome.wrong, [], name);
-      t.equal(outcome.placements, PINS * (CHANGES + 1));
-      there += outcome.there;
-      detached += outcome.detached;
-    }
-    t.ok(detached <= there * 0.03, `${detached} of ${there} detached`);
-  });
+  await t.test(
+    `no pin is on another element, and at most 3 % are detached from one that is there (PLACEMENTS_SEED=${SEED})`,
+    async (t) => {
+      let [there, detached] = [0, 0];
+      for (const name of ['article', 'list', 'app']) {
+        await open(name);
+        const outcome = await page.evaluate<Outcome>(run(SEED));
+        t.same(outcome.wrong, [], name);
+        t.equal(outcome.placements, PINS * (CHANGES + 1));
+        there += outcome.there;
+        detached += outcome.detached;
+      }
+      t.ok(detached <= there * 0.03, `${detached} of ${there} detached`);
+    },
+  );
 
-  await t.test('a list of 1 000 rows that are shown in the same elements, scrolled through: no pin is on another row, and each comes back', async (t) => {
-    await open('app');
-    const outcome = await page.evaluate<{ wrong: string[]; missing: number; pins: number }>(`(() => {
+  await t.test(
+    'a list of 1 000 rows that are shown in the same elements, scrolled through: no pin is on another row, and each comes back',
+    async (t) => {
+      await open('app');
+      const outcome = await page.evaluate<{ wrong: string[]; missing: number; pins: number }>(`(() => {
       page.setup(1);
       const pins = [];
       for (let first = 0; pins.length < 50; first += 90) {
@@ -117,46 +132,59 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
       }
       return { wrong, missing: pins.filter(({ id }) => !seen.has(id)).length, pins: pins.length };
     })()`);
-    t.same(outcome, { wrong: [], missing: 0, pins: 50 });
-  });
+      t.same(outcome, { wrong: [], missing: 0, pins: 50 });
+    },
+  );
 
   const show = (html: string): Promise<void> => page.evaluate(`document.body.innerHTML = ${JSON.stringify(html)}`);
-  const pin = (selector: string): Promise<void> => page.evaluate(`globalThis.pins = [pinned(document.querySelector(${JSON.stringify(selector)}))]`);
+  const pin = (selector: string): Promise<void> =>
+    page.evaluate(`globalThis.pins = [pinned(document.querySelector(${JSON.stringify(selector)}))]`);
   /** The `id` of the element of the pin; null if it is detached. */
   const found = (): Promise<string | null> => page.evaluate("find(pins)[0]?.getAttribute('data-test') ?? null");
 
   const kinds: Readonly<Record<string, (name: string) => string>> = {
     'pictures with another alt': (name) => `<img data-test="${name}" alt="Picture ${name}" width="40" height="40">`,
-    'pictures from another file': (name) => `<img data-test="${name}" alt="" src="data:image/png;base64,${name}" width="40" height="40">`,
+    'pictures from another file': (name) =>
+      `<img data-test="${name}" alt="" src="data:image/png;base64,${name}" width="40" height="40">`,
     'fields with another name': (name) => `<input data-test="${name}" name="${name}">`,
     'fields with another label': (name) => `<input data-test="${name}" aria-label="${name}">`,
-    'icon buttons': (name) => `<button data-test="${name}"><svg width="9" height="9"><path d="M${name.length} ${name.charCodeAt(0)}h4"/></svg></button>`,
+    'icon buttons': (name) =>
+      `<button data-test="${name}"><svg width="9" height="9"><path d="M${name.length} ${name.charCodeAt(0)}h4"/></svg></button>`,
     'cells of numbers': (name) => `<tr><td data-test="${name}">${name.charCodeAt(0)}</td></tr>`,
     'buttons with the same text': (name) => `<div>${name} <button data-test="${name}">Approve</button></div>`,
     'short texts': (name) => `<a data-test="${name}">${name}</a> `,
   };
   for (const [kind, html] of Object.entries(kinds)) {
-    await t.test(`${kind} | a pin stays on its element when others come and go, and is detached when that is gone`, async (t) => {
-      const all = (names: readonly string[]): Promise<void> => show(html('').startsWith('<tr') ? `<table>${names.map((name) => html(name)).join('')}</table>` : names.map((name) => html(name)).join(''));
-      await all(['Ann', 'Bo', 'Cy', 'Dee']);
-      for (const name of ['Ann', 'Cy']) {
+    await t.test(
+      `${kind} | a pin stays on its element when others come and go, and is detached when that is gone`,
+      async (t) => {
+        const all = (names: readonly string[]): Promise<void> =>
+          show(
+            html('').startsWith('<tr')
+              ? `<table>${names.map((name) => html(name)).join('')}</table>`
+              : names.map((name) => html(name)).join(''),
+          );
         await all(['Ann', 'Bo', 'Cy', 'Dee']);
-        await pin(`[data-test=${name}]`);
-        t.equal(await found(), name);
-        await all(['New', 'Ann', 'Other', 'Bo', 'Cy', 'Dee']);
-        t.equal(await found(), name, 'others are inserted');
-        await all(['Ann', 'Cy']);
-        t.equal(await found(), name, 'others are removed');
-        await all(['Ann', 'Bo', 'Cy', 'Dee'].filter((each) => each !== name));
-        t.equal(await found(), null, 'it is removed');
-        await all(['Dee', 'Cy', 'Bo', 'Ann']);
-        t.equal(await found(), name, 'it is back');
-      }
-    });
+        for (const name of ['Ann', 'Cy']) {
+          await all(['Ann', 'Bo', 'Cy', 'Dee']);
+          await pin(`[data-test=${name}]`);
+          t.equal(await found(), name);
+          await all(['New', 'Ann', 'Other', 'Bo', 'Cy', 'Dee']);
+          t.equal(await found(), name, 'others are inserted');
+          await all(['Ann', 'Cy']);
+          t.equal(await found(), name, 'others are removed');
+          await all(['Ann', 'Bo', 'Cy', 'Dee'].filter((each) => each !== name));
+          t.equal(await found(), null, 'it is removed');
+          await all(['Dee', 'Cy', 'Bo', 'Ann']);
+          t.equal(await found(), name, 'it is back');
+        }
+      },
+    );
   }
 
   await t.test('of two elements that nothing tells apart, none has the pin once one is gone', async (t) => {
-    const icon = (name: string): string => `<button data-test="${name}"><svg width="9" height="9"><path d="M1 1h4"/></svg></button>`;
+    const icon = (name: string): string =>
+      `<button data-test="${name}"><svg width="9" height="9"><path d="M1 1h4"/></svg></button>`;
     await show(icon('one') + icon('other'));
     await pin('[data-test=other]');
     t.equal(await found(), 'other');
@@ -172,14 +200,23 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
       }
     })()`);
     await page.frameLocator('iframe').locator('[data-test=framed]').waitFor();
-    await page.evaluate("globalThis.pins = [pinned(document.querySelectorAll('x-card')[1].shadowRoot.querySelector('button')), pinned(document.querySelector('iframe').contentDocument.querySelector('p'))]");
-    const names = (): Promise<(string | null)[]> => page.evaluate("find(pins).map((element) => element?.getAttribute('data-test') ?? null)");
+    await page.evaluate(
+      "globalThis.pins = [pinned(document.querySelectorAll('x-card')[1].shadowRoot.querySelector('button')), pinned(document.querySelector('iframe').contentDocument.querySelector('p'))]",
+    );
+    const names = (): Promise<(string | null)[]> =>
+      page.evaluate("find(pins).map((element) => element?.getAttribute('data-test') ?? null)");
     t.same(await names(), ['shadow 1', 'framed']);
-    await page.evaluate("document.body.prepend(document.createElement('p'), document.querySelector('iframe').contentDocument.createElement('x-card'))");
+    await page.evaluate(
+      "document.body.prepend(document.createElement('p'), document.querySelector('iframe').contentDocument.createElement('x-card'))",
+    );
     t.same(await names(), ['shadow 1', 'framed']);
     await page.evaluate("document.querySelectorAll('x-card')[2].remove()");
     t.same(await names(), [null, 'framed']);
-    t.equal(await page.evaluate("pins[0].selector.includes('x-card')"), true, 'the selector of the position leads to the host');
+    t.equal(
+      await page.evaluate("pins[0].selector.includes('x-card')"),
+      true,
+      'the selector of the position leads to the host',
+    );
   });
 
   await t.test('only a selector as the widget writes it is evaluated', async (t) => {
@@ -196,8 +233,10 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
     t.equal(evaluated, '0 true');
   });
 
-  await t.test('a position with any fingerprint is read without harm, and one that is not as written is detached', async (t) => {
-    const outcome = await page.evaluate<string[]>(`(() => {
+  await t.test(
+    'a position with any fingerprint is read without harm, and one that is not as written is detached',
+    async (t) => {
+      const outcome = await page.evaluate<string[]>(`(() => {
       document.body.innerHTML = '<p data-test="p">Some text</p>';
       const good = pinned(document.querySelector('p'));
       const whole = JSON.parse(good.fingerprint);
@@ -222,6 +261,7 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
       }
       return failures;
     })()`);
-    t.same(outcome, []);
-  });
+      t.same(outcome, []);
+    },
+  );
 });

@@ -41,14 +41,18 @@ t.test('the browser build, as the server hands it out', { skip: skipReason }, as
       return { id, width: picture.naturalWidth, last: progress.at(-1), size: image.size, cancelled: await cancelled };
     })()`)) as { id: string; width: number; last: number; size: number; cancelled: string };
     t.match(result, { width: 64, cancelled: 'aborted', last: result.size });
-    t.match((await tenant.request('GET', `/threads/${result.id}`)).json, { comments: [{ body: 'from a browser', userId: 'ann', attachments: [{ filename: 'square.png' }] }] });
+    t.match((await tenant.request('GET', `/threads/${result.id}`)).json, {
+      comments: [{ body: 'from a browser', userId: 'ann', attachments: [{ filename: 'square.png' }] }],
+    });
   });
 
   await t.test('goes offline and comes back by itself with what was written meanwhile', async (t) => {
     await status('live');
     await page.context().setOffline(true);
     await status('offline');
-    const written = page.evaluate(`session.room('offline').createThread({ body: 'on a train' }).then(({ roomId }) => roomId)`);
+    const written = page.evaluate(
+      `session.room('offline').createThread({ body: 'on a train' }).then(({ roomId }) => roomId)`,
+    );
     await page.context().setOffline(false);
     t.equal(await written, 'offline');
     await status('live');
@@ -59,7 +63,10 @@ t.test('the browser build, as the server hands it out', { skip: skipReason }, as
     const refused = JSON.stringify([strict.publishableKey, await strict.token({ userId: 'ann' })]);
     await page.evaluate(`globalThis.refused = open(${refused})`);
     await page.waitForFunction(`refused.getSnapshot().status === 'closed'`);
-    t.match(await page.evaluate(`({ reason: refused.getSnapshot().reason, code: refused.getSnapshot().error.code })`), { code: 'origin_not_allowed', reason: /not enabled for the address of this page/ });
+    t.match(await page.evaluate(`({ reason: refused.getSnapshot().reason, code: refused.getSnapshot().error.code })`), {
+      code: 'origin_not_allowed',
+      reason: /not enabled for the address of this page/,
+    });
   });
 
   await t.test('React components are rendered again when a thread comes', async () => {
@@ -78,7 +85,13 @@ t.test('the browser build, as the server hands it out', { skip: skipReason }, as
       };
       const root = document.body.appendChild(document.createElement('div'));
       createRoot(root).render(createElement(App));`;
-    const { outputFiles } = await build({ stdin: { contents: app, resolveDir: '.' }, bundle: true, write: false, format: 'iife', define: { 'process.env.NODE_ENV': '"production"' } });
+    const { outputFiles } = await build({
+      stdin: { contents: app, resolveDir: '.' },
+      bundle: true,
+      write: false,
+      format: 'iife',
+      define: { 'process.env.NODE_ENV': '"production"' },
+    });
     await page.addScriptTag({ content: outputFiles[0]?.text ?? '' });
     await page.getByText('live 1', { exact: true }).waitFor();
     await tenant.request('POST', '/rooms/react/threads', { body: { userId: 'bot', body: 'hello' } });

@@ -9,17 +9,26 @@ import { api, openDemo } from '../helpers/widget-page.ts';
 // What runs in the page is text: it imports what the server hands out, and needs the types of browsers.
 
 /** A server with a port that it keeps when it is started again, and with metrics. */
-async function start(t: Test): Promise<{ cluster: () => Cluster; restart: () => Promise<void>; serverConnections: () => Promise<number> }> {
+async function start(
+  t: Test,
+): Promise<{ cluster: () => Cluster; restart: () => Promise<void>; serverConnections: () => Promise<number> }> {
   const metricsPort = await stablePort();
   const port = await stablePort();
-  const folder = await initFolder({ metrics: { port: metricsPort }, shutdown: { closeSpreadSeconds: 0 }, rateLimit: { perMinute: 1_000_000 } });
+  const folder = await initFolder({
+    metrics: { port: metricsPort },
+    shutdown: { closeSpreadSeconds: 0 },
+    rateLimit: { perMinute: 1_000_000 },
+  });
   let cluster = await startCluster({ workers: 1, folder, port });
   t.teardown(async () => {
     await cluster.stop();
     rmSync(folder.dir, { recursive: true, force: true });
   });
   const serverConnections = async (): Promise<number> => {
-    const samples = parsePrometheus(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).get('collab_ws_connections')?.samples ?? [];
+    const samples =
+      parsePrometheus(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).get(
+        'collab_ws_connections',
+      )?.samples ?? [];
     return samples.reduce((sum, { value }) => sum + value, 0);
   };
   const restart = async (): Promise<void> => {
@@ -31,7 +40,9 @@ async function start(t: Test): Promise<{ cluster: () => Cluster; restart: () => 
 }
 
 async function tokenOf(cluster: Cluster, userId: string): Promise<string> {
-  return ((await (await api(cluster, 'POST', `/users/${userId}/tokens`, { ttlSeconds: 3600 })).json()) as { token: string }).token;
+  return (
+    (await (await api(cluster, 'POST', `/users/${userId}/tokens`, { ttlSeconds: 3600 })).json()) as { token: string }
+  ).token;
 }
 
 /** Opens a tab whose session shares its socket, in the room `page`, and counts the sockets that it opens itself. */
@@ -63,20 +74,31 @@ async function openTab(t: Test, context: BrowserContext, cluster: Cluster, userI
 }
 
 /** How many sockets each tab has opened and not closed. */
-const ownSockets = (tabs: readonly Page[]): Promise<number[]> => Promise.all(tabs.map((tab) => tab.evaluate<number>('own')));
-const connections = async (tabs: readonly Page[]): Promise<number> => new Set(await Promise.all(tabs.map((tab) => tab.evaluate('session.getSnapshot().connectionId')))).size;
+const ownSockets = (tabs: readonly Page[]): Promise<number[]> =>
+  Promise.all(tabs.map((tab) => tab.evaluate<number>('own')));
+const connections = async (tabs: readonly Page[]): Promise<number> =>
+  new Set(await Promise.all(tabs.map((tab) => tab.evaluate('session.getSnapshot().connectionId')))).size;
 const isShared = async (tabs: readonly Page[]): Promise<boolean> =>
-  (await connections(tabs)) === 1 && (await ownSockets(tabs)).reduce((sum, each) => sum + each, 0) === 1 && (await Promise.all(tabs.map((tab) => tab.evaluate(`session.getSnapshot().status === 'live'`)))).every(Boolean);
-const write = (tab: Page, body: string): Promise<unknown> => tab.evaluate(`room.createThread({ body: ${JSON.stringify(body)} }).then(({ comments }) => comments?.[0]?.body)`);
+  (await connections(tabs)) === 1 &&
+  (await ownSockets(tabs)).reduce((sum, each) => sum + each, 0) === 1 &&
+  (await Promise.all(tabs.map((tab) => tab.evaluate(`session.getSnapshot().status === 'live'`)))).every(Boolean);
+const write = (tab: Page, body: string): Promise<unknown> =>
+  tab.evaluate(`room.createThread({ body: ${JSON.stringify(body)} }).then(({ comments }) => comments?.[0]?.body)`);
 
 /** Waits until all tabs show exactly what REST returns, after events each once and in order. */
 async function allEqual(t: Test, cluster: Cluster, tabs: readonly Page[]): Promise<void> {
-  const { threads } = (await (await api(cluster, 'GET', '/rooms/page?include=comments')).json()) as { threads: { comments: { body: string }[] }[] };
+  const { threads } = (await (await api(cluster, 'GET', '/rooms/page?include=comments')).json()) as {
+    threads: { comments: { body: string }[] }[];
+  };
   const texts = threads.map(({ comments }) => comments[0]?.body ?? '').toSorted();
   for (const tab of tabs) {
     await tab.waitForFunction(`JSON.stringify(texts()) === ${JSON.stringify(JSON.stringify(texts))}`);
     const seqs = await tab.evaluate<number[]>('seqs');
-    t.strictSame(seqs, [...new Set(seqs)].toSorted((a, b) => a - b), 'every event once and in order');
+    t.strictSame(
+      seqs,
+      [...new Set(seqs)].toSorted((a, b) => a - b),
+      'every event once and in order',
+    );
   }
 }
 
@@ -84,7 +106,11 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
   const { cluster, restart, serverConnections } = await start(t);
   const browser = await openBrowser(t);
   const context = await browser.newContext();
-  let tabs = [await openTab(t, context, cluster()), await openTab(t, context, cluster()), await openTab(t, context, cluster())];
+  let tabs = [
+    await openTab(t, context, cluster()),
+    await openTab(t, context, cluster()),
+    await openTab(t, context, cluster()),
+  ];
   const leader = async (): Promise<Page> => {
     const own = await ownSockets(tabs);
     const tab = tabs[own.indexOf(1)];
@@ -92,7 +118,9 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
     return tab;
   };
   const rowsOf = async (userId: string): Promise<{ connections: number }[]> => {
-    const { items } = (await (await api(cluster(), 'GET', '/rooms/page/presence')).json()) as { items: { userId: string; connections: number }[] };
+    const { items } = (await (await api(cluster(), 'GET', '/rooms/page/presence')).json()) as {
+      items: { userId: string; connections: number }[];
+    };
     return items.filter((row) => row.userId === userId);
   };
 
@@ -100,7 +128,9 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
     t.ok(await isShared(tabs));
     t.match(await rowsOf('ann'), [{ connections: 1 }]);
     await until(async () => (await serverConnections()) === 1, 20_000);
-    await Promise.all(tabs.flatMap((tab, n) => Array.from({ length: 10 }, (_, each) => write(tab, `tab ${n} writes ${each}`))));
+    await Promise.all(
+      tabs.flatMap((tab, n) => Array.from({ length: 10 }, (_, each) => write(tab, `tab ${n} writes ${each}`))),
+    );
     await api(cluster(), 'POST', '/rooms/page/threads', { body: 'by REST', userId: 'bot' });
     await allEqual(t, cluster(), tabs);
     const [first, ...others] = await Promise.all(tabs.map((tab) => tab.evaluate<number[]>('seqs.slice(-25)')));
@@ -122,14 +152,24 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
 
   for (const [how, stays, end] of [
     ['is closed', false, (tab: Page) => tab.close()],
-    ['crashes', false, async (tab: Page) => void (await (await context.newCDPSession(tab)).send('Page.crash').catch(() => undefined))],
-    ['is told that it will be frozen', true, (tab: Page) => tab.evaluate(`void document.dispatchEvent(new Event('freeze'))`)],
+    [
+      'crashes',
+      false,
+      async (tab: Page) => void (await (await context.newCDPSession(tab)).send('Page.crash').catch(() => undefined)),
+    ],
+    [
+      'is told that it will be frozen',
+      true,
+      (tab: Page) => tab.evaluate(`void document.dispatchEvent(new Event('freeze'))`),
+    ],
   ] as const) {
     await t.test(`when the tab with the connection ${how}, the others go on and nothing is lost`, async (t) => {
       while (tabs.length < 3) tabs.push(await openTab(t, context, cluster()));
       const ended = await leader();
       tabs = tabs.filter((tab) => tab !== ended);
-      const writing = tabs.flatMap((tab, n) => Array.from({ length: 5 }, (_, each) => write(tab, `${how}: ${n} ${each}`)));
+      const writing = tabs.flatMap((tab, n) =>
+        Array.from({ length: 5 }, (_, each) => write(tab, `${how}: ${n} ${each}`)),
+      );
       const ending = end(ended);
       await api(cluster(), 'POST', '/rooms/page/threads', { body: `${how}: by REST`, userId: 'bot' });
       await Promise.all([...writing, Promise.race([ending, Promise.all(writing)])]);
@@ -162,9 +202,13 @@ t.test('a tab whose leader holds the lock and does not answer connects by itself
   const { cluster } = await start(t);
   const context = await (await openBrowser(t)).newContext();
   const first = await openTab(t, context, cluster());
-  const name = await first.evaluate<string>(`navigator.locks.query().then(({ held }) => held.find(({ name }) => name.endsWith(']')).name)`);
+  const name = await first.evaluate<string>(
+    `navigator.locks.query().then(({ held }) => held.find(({ name }) => name.endsWith(']')).name)`,
+  );
   await first.evaluate('session.close()');
-  await first.evaluate(`new Promise((resolve) => navigator.locks.request(${JSON.stringify(name)}, () => (resolve(), new Promise(() => {}))))`);
+  await first.evaluate(
+    `new Promise((resolve) => navigator.locks.request(${JSON.stringify(name)}, () => (resolve(), new Promise(() => {}))))`,
+  );
   const second = await openTab(t, context, cluster());
   t.strictSame(await ownSockets([second]), [1]);
   await write(second, 'alone');
@@ -184,5 +228,9 @@ t.test('widgets with share-connection have one connection', { skip: skipReason }
   await until(async () => (await ownSockets(pages)).reduce((sum, each) => sum + each, 0) === 1);
   await api(cluster, 'PUT', '/users/bot', {});
   await api(cluster, 'POST', '/rooms/demo/threads', { body: 'for both', userId: 'bot', position: { x: 0.5, y: 0.5 } });
-  for (const page of pages) await page.getByRole('button', { name: /for both/ }).first().waitFor();
+  for (const page of pages)
+    await page
+      .getByRole('button', { name: /for both/ })
+      .first()
+      .waitFor();
 });

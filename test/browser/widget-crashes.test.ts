@@ -9,7 +9,9 @@ const viewport = { width: 1200, height: 900 };
 
 /** The bodies of all comments of the room, sorted. */
 async function bodies(cluster: Cluster): Promise<string[]> {
-  const { threads } = (await (await api(cluster, 'GET', '/rooms/demo?include=comments')).json()) as { threads: { comments: { body: string }[] }[] };
+  const { threads } = (await (await api(cluster, 'GET', '/rooms/demo?include=comments')).json()) as {
+    threads: { comments: { body: string }[] }[];
+  };
   return threads.flatMap(({ comments }) => comments.map(({ body }) => body)).toSorted();
 }
 
@@ -21,7 +23,11 @@ async function bothShow(pages: readonly Page[], texts: readonly string[]): Promi
 }
 
 t.test('two pages while the server fails', { skip: skipReason }, async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
+  const folder = await initFolder({
+    rateLimit: { perMinute: 1_000_000 },
+    demo: true,
+    shutdown: { closeSpreadSeconds: 0 },
+  });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const port = await stablePort();
   let cluster = await startCluster({ workers: 2, folder, port });
@@ -31,7 +37,11 @@ t.test('two pages while the server fails', { skip: skipReason }, async (t) => {
   const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob');
   const pages = [ann, bob];
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
-  await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Both type', position: { x: 0.3, y: 0.3 } });
+  await api(cluster, 'POST', '/rooms/demo/threads', {
+    userId: 'ci-bot',
+    body: 'Both type',
+    position: { x: 0.3, y: 0.3 },
+  });
   for (const page of pages) await pin(page, 'Both type').click();
 
   await t.test('kill -9 of each web worker while both type', async (t) => {
@@ -49,7 +59,11 @@ t.test('two pages while the server fails', { skip: skipReason }, async (t) => {
       await field(bob).press('Enter');
       await bothShow(pages, [`Ann ${round}, half`, `Bob ${round}, half and more`]);
     }
-    t.strictSame(await bodies(cluster), ['Ann 0, half', 'Ann 1, half', 'Bob 0, half and more', 'Bob 1, half and more', 'Both type'], 'each comment exists once');
+    t.strictSame(
+      await bodies(cluster),
+      ['Ann 0, half', 'Ann 1, half', 'Bob 0, half and more', 'Bob 1, half and more', 'Both type'],
+      'each comment exists once',
+    );
   });
 
   await t.test('a restart of the server while both type', async (t) => {

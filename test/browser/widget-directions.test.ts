@@ -6,15 +6,27 @@ import { api, field, live, openDemo, pin, popover } from '../helpers/widget-page
 
 const HEBREW = 'דנה כהן';
 /** Texts of a language from right to left, as a page sets them. */
-const strings = { typingOne: '{name} מקליד…', thread: 'שרשור מאת {name}.', resolvedBy: 'נפתר על ידי {name}', errorTooMany: 'לכל היותר {count} קבצים.', errorType: 'לא ניתן לצרף את {name}.', online: 'מחובר: {names}' };
+const strings = {
+  typingOne: '{name} מקליד…',
+  thread: 'שרשור מאת {name}.',
+  resolvedBy: 'נפתר על ידי {name}',
+  errorTooMany: 'לכל היותר {count} קבצים.',
+  errorType: 'לא ניתן לצרף את {name}.',
+  online: 'מחובר: {names}',
+};
 
 t.test('names in sentences that run in the other direction', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const bob = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'bob');
 
-  /** Waits until pieces of one text of the widget stand in this order, from left to right; the order at last, if not. */
+  /**
+   * Waits until pieces of one text of the widget stand in this order, from left to right; the order at last, if not.
+   */
   async function order(page: Page, selector: string, pieces: readonly string[]): Promise<readonly string[]> {
     let found: readonly string[] = [];
     const read = `(() => {
@@ -33,22 +45,69 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       }
       return [...lefts].toSorted((one, other) => one[1] - other[1]).map(([piece]) => piece);
     })()`;
-    await until(async () => (found = await page.evaluate<string[]>(read)).join() === pieces.join(), 5_000).catch(() => undefined);
+    await until(async () => (found = await page.evaluate<string[]>(read)).join() === pieces.join(), 5_000).catch(
+      () => undefined,
+    );
     return found;
   }
 
   for (const { page: dir, name, texts, typing, title, refused, resolved } of [
-    { page: 'rtl', name: HEBREW, texts: {}, typing: [HEBREW, 'is typing', '…'], title: ['Thread by', HEBREW], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', HEBREW] },
-    { page: 'rtl', name: 'Bob', texts: {}, typing: ['Bob', 'is typing', '…'], title: ['Thread by', 'Bob'], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', 'Bob'] },
-    { page: 'ltr', name: HEBREW, texts: {}, typing: [HEBREW, 'is typing', '…'], title: ['Thread by', HEBREW], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', HEBREW] },
-    { page: 'ltr', name: 'Bob', texts: strings, typing: ['…', 'מקליד', 'Bob'], title: ['.', 'Bob', 'שרשור מאת'], refused: ['.', 'תמונה', 'לא ניתן לצרף'], resolved: ['Bob', 'נפתר על ידי'] },
+    {
+      page: 'rtl',
+      name: HEBREW,
+      texts: {},
+      typing: [HEBREW, 'is typing', '…'],
+      title: ['Thread by', HEBREW],
+      refused: ['תמונה', 'cannot be attached', '.'],
+      resolved: ['Resolved by', HEBREW],
+    },
+    {
+      page: 'rtl',
+      name: 'Bob',
+      texts: {},
+      typing: ['Bob', 'is typing', '…'],
+      title: ['Thread by', 'Bob'],
+      refused: ['תמונה', 'cannot be attached', '.'],
+      resolved: ['Resolved by', 'Bob'],
+    },
+    {
+      page: 'ltr',
+      name: HEBREW,
+      texts: {},
+      typing: [HEBREW, 'is typing', '…'],
+      title: ['Thread by', HEBREW],
+      refused: ['תמונה', 'cannot be attached', '.'],
+      resolved: ['Resolved by', HEBREW],
+    },
+    {
+      page: 'ltr',
+      name: 'Bob',
+      texts: strings,
+      typing: ['…', 'מקליד', 'Bob'],
+      title: ['.', 'Bob', 'שרשור מאת'],
+      refused: ['.', 'תמונה', 'לא ניתן לצרף'],
+      resolved: ['Bob', 'נפתר על ידי'],
+    },
   ] as const) {
     await t.test(`${name} on a page ${dir}, with ${texts === strings ? 'Hebrew' : 'English'} texts`, async (t) => {
       await api(cluster, 'PUT', '/users/bob', { name });
-      const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body: `On ${dir}`, position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
-      const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+      const { thread } = (await (
+        await api(cluster, 'POST', '/rooms/demo/threads', {
+          userId: 'bob',
+          body: `On ${dir}`,
+          position: { x: 0.5, y: 0.2 },
+        })
+      ).json()) as { thread: { id: string } };
+      const ann = await openDemo(
+        t,
+        await browser.newContext({ viewport: { width: 1200, height: 900 } }),
+        cluster,
+        'ann',
+      );
       await api(cluster, 'PUT', '/users/bob', { name });
-      await ann.evaluate(`document.documentElement.dir = '${dir}'; Object.assign(document.querySelector('collab-comments'), { strings: ${JSON.stringify(texts)} })`);
+      await ann.evaluate(
+        `document.documentElement.dir = '${dir}'; Object.assign(document.querySelector('collab-comments'), { strings: ${JSON.stringify(texts)} })`,
+      );
       await live(ann);
       await pin(ann, `On ${dir}`).waitFor();
       await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
@@ -57,7 +116,9 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       await field(bob).pressSequentially('Hm');
       t.same(await order(ann, '.typing', typing), typing, 'who is typing');
       await field(bob).fill('');
-      await popover(ann).locator('input[type=file]').setInputFiles({ name: 'תמונה', mimeType: 'text/plain', buffer: Buffer.from('x') });
+      await popover(ann)
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'תמונה', mimeType: 'text/plain', buffer: Buffer.from('x') });
       t.same(await order(ann, '.toast p', refused), refused, 'the message');
       await popover(bob).getByRole('button', { name: 'Resolve' }).click();
       t.same(await order(ann, '.popover .tag', resolved), resolved, 'who resolved it');
@@ -69,7 +130,13 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
   await t.test('a long name from right to left is cut at its end', async (t) => {
     const long = `${'محمد '.repeat(14)}الأخير`;
     await api(cluster, 'PUT', '/users/bob', { name: long });
-    const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body: 'By a long name', position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
+    const { thread } = (await (
+      await api(cluster, 'POST', '/rooms/demo/threads', {
+        userId: 'bob',
+        body: 'By a long name',
+        position: { x: 0.5, y: 0.2 },
+      })
+    ).json()) as { thread: { id: string } };
     await pin(bob, 'By a long name').click();
     await popover(bob).getByRole('button', { name: 'Resolve' }).click();
     const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
@@ -92,21 +159,38 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
           return left >= box.left - 1 && right <= box.right + 1;
         });
       })()`);
-    for (const selector of ['.popover h2 .named', '.popover .tag .named', '.comment .name']) t.same(await seen(selector), [true, false], `the beginning is seen, and not the end: ${selector}`);
+    for (const selector of ['.popover h2 .named', '.popover .tag .named', '.comment .name'])
+      t.same(await seen(selector), [true, false], `the beginning is seen, and not the end: ${selector}`);
     await ann.context().close();
     await api(cluster, 'DELETE', `/threads/${thread.id}`);
   });
 
   await t.test('the buttons of a comment cover none of its text', async (t) => {
     await api(cluster, 'PUT', '/users/bob', { name: 'Bob with a name that is longer than its line' });
-    for (const body of ['These words fill some lines of the comment. '.repeat(4), 'המילים האלה ממלאות כמה שורות של התגובה. '.repeat(4)]) {
-      const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body, position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
-      const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+    for (const body of [
+      'These words fill some lines of the comment. '.repeat(4),
+      'המילים האלה ממלאות כמה שורות של התגובה. '.repeat(4),
+    ]) {
+      const { thread } = (await (
+        await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body, position: { x: 0.5, y: 0.2 } })
+      ).json()) as { thread: { id: string } };
+      const ann = await openDemo(
+        t,
+        await browser.newContext({ viewport: { width: 1200, height: 900 } }),
+        cluster,
+        'ann',
+      );
       await pin(ann, body.slice(0, 12)).waitFor();
       await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
-      for (const [dir, width] of [['ltr', 1200], ['rtl', 1200], ['rtl', 375]] as const) {
+      for (const [dir, width] of [
+        ['ltr', 1200],
+        ['rtl', 1200],
+        ['rtl', 375],
+      ] as const) {
         await ann.setViewportSize({ width, height: 700 });
-        await ann.evaluate(`document.documentElement.dir = '${dir}'; document.querySelector('collab-comments').requestUpdate()`);
+        await ann.evaluate(
+          `document.documentElement.dir = '${dir}'; document.querySelector('collab-comments').requestUpdate()`,
+        );
         await ann.locator(`collab-comments .root[dir=${dir}]`).waitFor({ state: 'attached' });
         await popover(ann).locator('.comment').hover();
         const covered = `(() => {

@@ -46,7 +46,11 @@ async function pageWithTokens(t: Test, { url, keys }: Cluster, token: string): P
 }
 
 t.test('what fails is said in words, and nothing that was typed is lost', { skip: skipReason }, async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
+  const folder = await initFolder({
+    rateLimit: { perMinute: 1_000_000 },
+    demo: true,
+    shutdown: { closeSpreadSeconds: 0 },
+  });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });
   t.teardown(() => cluster.kill());
@@ -55,11 +59,20 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
   const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob', refusals);
   const pages = [ann, bob];
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
-  await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Both type', position: { x: 0.3, y: 0.3 } });
+  await api(cluster, 'POST', '/rooms/demo/threads', {
+    userId: 'ci-bot',
+    body: 'Both type',
+    position: { x: 0.3, y: 0.3 },
+  });
   for (const page of pages) await pin(page, 'Both type').click();
 
   await t.test('a token that expires: what happened, what to do, and a way back without a reload', async (t) => {
-    const page = await openPage(t, await browser.newContext({ viewport }), await pageWithTokens(t, cluster, await tokenOf(cluster, 300)), refusals);
+    const page = await openPage(
+      t,
+      await browser.newContext({ viewport }),
+      await pageWithTokens(t, cluster, await tokenOf(cluster, 300)),
+      refusals,
+    );
     await live(page);
     await pin(page, 'Both type').click();
     await field(page).fill('Typed before it expired');
@@ -86,34 +99,39 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     await Promise.all(pages.map(reconnected));
   });
 
-  await t.test('too many writes: the refused comment is in its field again, in front of what was typed since', async (t) => {
-    const limit = (writes: string): Promise<unknown> => collab('env', 'update', 'default', '--quotas', `userWritesPerMinute=${writes}`, '--dir', folder.dir);
-    t.match(await limit('1'), { code: 0 });
-    const workers = cluster.pids('web');
-    const send = async (text: string): Promise<void> => {
-      // The workers answer only when the next sentence has been begun.
-      for (const pid of workers) process.kill(pid, 'SIGSTOP');
-      try {
-        await field(ann).fill(text);
-        await field(ann).press('Enter');
-        await popover(ann).locator('.comment.pending', { hasText: text }).waitFor();
-        await field(ann).fill(`${text}, next`);
-      } finally {
-        for (const pid of workers) process.kill(pid, 'SIGCONT');
-      }
-      await popover(ann).locator('.comment.pending').waitFor({ state: 'detached' });
-    };
-    await send('Perhaps accepted');
-    await send('Refused');
-    await ann.getByText(/That was a lot at once\. Wait \d+ seconds, then try again\./).waitFor();
-    t.equal(await field(ann).inputValue(), 'Refused\nRefused, next');
-    t.match(await limit('600'), { code: 0 });
-    await field(ann).fill('');
-  });
+  await t.test(
+    'too many writes: the refused comment is in its field again, in front of what was typed since',
+    async (t) => {
+      const limit = (writes: string): Promise<unknown> =>
+        collab('env', 'update', 'default', '--quotas', `userWritesPerMinute=${writes}`, '--dir', folder.dir);
+      t.match(await limit('1'), { code: 0 });
+      const workers = cluster.pids('web');
+      const send = async (text: string): Promise<void> => {
+        // The workers answer only when the next sentence has been begun.
+        for (const pid of workers) process.kill(pid, 'SIGSTOP');
+        try {
+          await field(ann).fill(text);
+          await field(ann).press('Enter');
+          await popover(ann).locator('.comment.pending', { hasText: text }).waitFor();
+          await field(ann).fill(`${text}, next`);
+        } finally {
+          for (const pid of workers) process.kill(pid, 'SIGCONT');
+        }
+        await popover(ann).locator('.comment.pending').waitFor({ state: 'detached' });
+      };
+      await send('Perhaps accepted');
+      await send('Refused');
+      await ann.getByText(/That was a lot at once\. Wait \d+ seconds, then try again\./).waitFor();
+      t.equal(await field(ann).inputValue(), 'Refused\nRefused, next');
+      t.match(await limit('600'), { code: 0 });
+      await field(ann).fill('');
+    },
+  );
 
   await t.test('an origin that is not allowed', async (t) => {
     const url = await pageWithTokens(t, cluster, await tokenOf(cluster, 300));
-    const origins = (list: string): Promise<unknown> => collab('env', 'update', 'default', '--allowed-origins', list, '--dir', folder.dir);
+    const origins = (list: string): Promise<unknown> =>
+      collab('env', 'update', 'default', '--allowed-origins', list, '--dir', folder.dir);
     t.match(await origins('https://elsewhere.example'), { code: 0 });
     const page = await openPage(t, await browser.newContext({ viewport }), url, /./);
     const reason = `This site may not use the comments. Its owner has to add ${new URL(url).origin} to the allowed origins.`;
@@ -136,7 +154,9 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
   await t.test('a key that is revoked while someone types', async (t) => {
     await field(bob).fill('Typed when the key went');
     const keys = (await collab('key', 'list', '--env', 'default', '--dir', folder.dir, '--json')).stdout;
-    const { id } = (JSON.parse(keys) as { items: { id: string; kind: string }[] }).items.find(({ kind }) => kind === 'publishable') ?? { id: '' };
+    const { id } = (JSON.parse(keys) as { items: { id: string; kind: string }[] }).items.find(
+      ({ kind }) => kind === 'publishable',
+    ) ?? { id: '' };
     t.match(await collab('key', 'revoke', id, '--yes', '--dir', folder.dir), { code: 0 });
     const reason = 'This page’s key is not valid. Ask the owner of this page to check the publishable key.';
     await bob.getByText(reason).waitFor();
@@ -153,7 +173,9 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
 
     await page.unrouteAll();
     await page.routeWebSocket(/\/ws$/, (socket) => {
-      socket.send('{"type":"error","error":{"code":"rate_limited","message":"Rate limit exceeded. Try again in 42s","retryAfter":42}}');
+      socket.send(
+        '{"type":"error","error":{"code":"rate_limited","message":"Rate limit exceeded. Try again in 42s","retryAfter":42}}',
+      );
       void socket.close({ code: 4429, reason: 'rate_limited' });
     });
     await page.reload();

@@ -26,18 +26,25 @@ async function remove(page: Page, text: string): Promise<void> {
 }
 
 t.test('what two users do on one page', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 2,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport });
   const ann = await openDemo(t, context, cluster, 'ann');
   const post = async (body: string, x: number, mentions: string[] = []): Promise<string> => {
-    const answer = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body, position: { x, y: 0.3 }, mentions })).json()) as { thread: { id: string } };
+    const answer = (await (
+      await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body, position: { x, y: 0.3 }, mentions })
+    ).json()) as { thread: { id: string } };
     await pin(ann, body).waitFor();
     return answer.thread.id;
   };
   const onServer = async (threadId: string): Promise<string[]> => {
-    const { items } = (await (await api(cluster, 'GET', `/threads/${threadId}/comments`)).json()) as { items: { id: string }[] };
+    const { items } = (await (await api(cluster, 'GET', `/threads/${threadId}/comments`)).json()) as {
+      items: { id: string }[];
+    };
     return items.map(({ id }) => id);
   };
 
@@ -91,7 +98,11 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
 
   await t.test('pins that are too close are one, which lists its threads', async (t) => {
     await post('Crowded one', 0.8);
-    await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Crowded two', position: { x: 0.801, y: 0.3 } });
+    await api(cluster, 'POST', '/rooms/demo/threads', {
+      userId: 'ci-bot',
+      body: 'Crowded two',
+      position: { x: 0.801, y: 0.3 },
+    });
     const crowd = ann.getByRole('button', { name: '2 threads here' });
     await crowd.waitFor();
     const offset = await ann.evaluate<number>(`(() => {
@@ -111,7 +122,10 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
     t.equal(await crowd.count(), 0, 'the open thread has a pin of its own');
   });
 
-  const focused = (): Promise<string> => ann.evaluate<string>("document.activeElement?.shadowRoot?.activeElement?.dataset.thread ?? document.activeElement?.shadowRoot?.activeElement?.dataset.cluster ?? ''");
+  const focused = (): Promise<string> =>
+    ann.evaluate<string>(
+      "document.activeElement?.shadowRoot?.activeElement?.dataset.thread ?? document.activeElement?.shadowRoot?.activeElement?.dataset.cluster ?? ''",
+    );
 
   await t.test('all pins are one stop of the Tab key; the arrow keys move among them', async (t) => {
     await ann.keyboard.press('Escape');
@@ -129,7 +143,9 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
     t.equal(new Set(order).size, await pins.count(), 'each is reached');
     await ann.keyboard.press('ArrowRight');
     t.equal(await focused(), order[0], 'around the end');
-    await until(async () => (await ann.locator('collab-comments .pin[tabindex="0"]').getAttribute('data-thread')) === order[0]);
+    await until(
+      async () => (await ann.locator('collab-comments .pin[tabindex="0"]').getAttribute('data-thread')) === order[0],
+    );
     await ann.keyboard.press('Tab');
     t.equal(await focused(), '', 'Tab leaves them');
   });
@@ -143,7 +159,11 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
     for (const key of ['n', 'n', 'p']) {
       await ann.keyboard.press(key);
       await popover(ann).waitFor();
-      seen.push(await ann.evaluate<string>("document.querySelector('collab-comments').shadowRoot.querySelector('.pin.open').dataset.thread"));
+      seen.push(
+        await ann.evaluate<string>(
+          "document.querySelector('collab-comments').shadowRoot.querySelector('.pin.open').dataset.thread",
+        ),
+      );
       await ann.keyboard.press('Escape');
       await popover(ann).waitFor({ state: 'detached' });
       await ann.locator('h1').click();
@@ -157,7 +177,9 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
     await ann.locator('h1').click();
     await ann.evaluate("document.querySelector('h1').setAttribute('aria-keyshortcuts', 'c')");
     await ann.keyboard.press('c');
-    await ann.evaluate("document.querySelector('h1').removeAttribute('aria-keyshortcuts'); addEventListener('keydown', (event) => event.preventDefault(), { capture: true, once: true })");
+    await ann.evaluate(
+      "document.querySelector('h1').removeAttribute('aria-keyshortcuts'); addEventListener('keydown', (event) => event.preventDefault(), { capture: true, once: true })",
+    );
     await ann.keyboard.press('c');
     t.equal(await ann.getByRole('application').count(), 0);
   });
@@ -182,7 +204,9 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
       // Its lower left corner, which stays where it is when the pointer enlarges it.
       return { x: Math.round(box?.x ?? 0), y: Math.round((box?.y ?? 0) + (box?.height ?? 0)) };
     };
-    const stored = async (): Promise<unknown> => ((await (await api(cluster, 'GET', `/threads/${moving}`)).json()) as { thread: { position: unknown } }).thread.position;
+    const stored = async (): Promise<unknown> =>
+      ((await (await api(cluster, 'GET', `/threads/${moving}`)).json()) as { thread: { position: unknown } }).thread
+        .position;
     const [from, before] = [await at(), await stored()];
     await ann.mouse.move(from.x + 16, from.y - 16);
     await ann.mouse.down();
@@ -200,7 +224,10 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
     await ann.mouse.up();
     await ann.locator('.toast', { hasText: 'Thread pinned' }).waitFor();
     const to = await at();
-    t.ok(Math.abs(to.x - from.x - 100) <= 2 && Math.abs(to.y - from.y - 120) <= 2, `moved from ${from.x}, ${from.y} to ${to.x}, ${to.y}`);
+    t.ok(
+      Math.abs(to.x - from.x - 100) <= 2 && Math.abs(to.y - from.y - 120) <= 2,
+      `moved from ${from.x}, ${from.y} to ${to.x}, ${to.y}`,
+    );
     t.equal(await popover(ann).count(), 0, 'the end of the drag is no click');
     t.notSame(await stored(), before);
     await ann.getByRole('button', { name: 'Undo' }).click();

@@ -18,10 +18,16 @@ async function violations(page: Page): Promise<string[]> {
 }
 
 /** The strictest policy that docs/widget.md allows. */
-const policyFor = (url: string): string => `default-src 'none'; script-src ${url}; connect-src ${url} ${url.replace('http', 'ws')}; img-src blob:; media-src blob:; trusted-types lit-html; require-trusted-types-for 'script'`;
+const policyFor = (url: string): string =>
+  `default-src 'none'; script-src ${url}; connect-src ${url} ${url.replace('http', 'ws')}; img-src blob:; media-src blob:; trusted-types lit-html; require-trusted-types-for 'script'`;
 
 t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 }, plugins: [{ use: 'web-push', allowPrivate: true, config: { subject: 'mailto:ops@example.com' } }] });
+  const folder = await initFolder({
+    rateLimit: { perMinute: 1_000_000 },
+    demo: true,
+    shutdown: { closeSpreadSeconds: 0 },
+    plugins: [{ use: 'web-push', allowPrivate: true, config: { subject: 'mailto:ops@example.com' } }],
+  });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 1, folder });
   t.teardown(() => cluster.kill());
@@ -29,14 +35,23 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
 
   const write = async (roomId: string, body: string, page: string | null = null): Promise<string> => {
     const position = { x: 0.5, y: 0.2, ...(page === null ? {} : { fingerprint: JSON.stringify({ page }) }) };
-    return ((await (await api(cluster, 'POST', `/rooms/${roomId}/threads`, { userId: 'ci-bot', body, mentions: ['bob'], position })).json()) as { thread: { id: string } }).thread.id;
+    return (
+      (await (
+        await api(cluster, 'POST', `/rooms/${roomId}/threads`, { userId: 'ci-bot', body, mentions: ['bob'], position })
+      ).json()) as { thread: { id: string } }
+    ).thread.id;
   };
-  const unread = async (): Promise<number> => ((await (await api(cluster, 'GET', '/users/bob/notifications')).json()) as { unreadCount: number }).unreadCount;
-  const { token } = (await (await api(cluster, 'POST', '/users/bob/tokens', { name: 'Bob', ttl: 3_600 })).json()) as { token: string };
+  const unread = async (): Promise<number> =>
+    ((await (await api(cluster, 'GET', '/users/bob/notifications')).json()) as { unreadCount: number }).unreadCount;
+  const { token } = (await (await api(cluster, 'POST', '/users/bob/tokens', { name: 'Bob', ttl: 3_600 })).json()) as {
+    token: string;
+  };
   const attributes = `base-url="${cluster.url}" publishable-key="${cluster.keys.publishableKey}" room="own" token="${token}" push-worker="/push-worker.js"`;
   const html = `<!doctype html><html lang="en"><title>Own</title><script type="module" src="${cluster.url}/widget.js"></script><body><main><h1>Orders</h1></main><collab-comments ${attributes}></collab-comments>`;
   const address = await serveHtml(t, html, { 'Content-Security-Policy': policyFor(cluster.url) });
-  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
+  const context = await (
+    await openBrowser(t)
+  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
   const open = async (path = ''): Promise<Page> => {
     const page = await openPage(t, context, address + path);
     await live(page);
@@ -45,8 +60,19 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
   const bell = (page: Page) => page.locator('collab-comments [part=bell]');
   const inbox = (page: Page) => page.getByRole('complementary', { name: /Notification/ });
   const item = (page: Page, text: string) => inbox(page).getByRole('listitem').filter({ hasText: text });
-  const count = (page: Page, number: number) => page.locator('collab-comments').getByRole('button', { name: number === 0 ? 'Notifications' : `Notifications, ${number} unread`, exact: true, includeHidden: true }).waitFor({ state: 'attached' });
-  const focused = (page: Page): Promise<string> => page.evaluate("document.querySelector('collab-comments').shadowRoot.activeElement?.getAttribute('aria-label') ?? document.querySelector('collab-comments').shadowRoot.activeElement?.innerText ?? ''");
+  const count = (page: Page, number: number) =>
+    page
+      .locator('collab-comments')
+      .getByRole('button', {
+        name: number === 0 ? 'Notifications' : `Notifications, ${number} unread`,
+        exact: true,
+        includeHidden: true,
+      })
+      .waitFor({ state: 'attached' });
+  const focused = (page: Page): Promise<string> =>
+    page.evaluate(
+      "document.querySelector('collab-comments').shadowRoot.activeElement?.getAttribute('aria-label') ?? document.querySelector('collab-comments').shadowRoot.activeElement?.innerText ?? ''",
+    );
 
   const bob = await open();
   await t.test('an empty inbox says what it is for, and Escape returns the focus to the bell', async (t) => {
@@ -65,7 +91,11 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
 
   await t.test('the bell counts what is unread in all rooms, and says what comes from another room', async () => {
     await count(bob, 4);
-    await bob.locator('collab-comments [role=log]').getByText('CI mentioned you').first().waitFor({ state: 'attached' });
+    await bob
+      .locator('collab-comments [role=log]')
+      .getByText('CI mentioned you')
+      .first()
+      .waitFor({ state: 'attached' });
   });
 
   await t.test('the list shows who wrote what where; axe finds nothing', async (t) => {
@@ -73,36 +103,48 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     await item(bob, 'Look here @Bob').getByText('CI mentioned you').waitFor();
     await item(bob, 'In another room @Bob').getByText('board').waitFor();
     t.equal(await inbox(bob).getByRole('listitem').count(), 4);
-    t.match(await item(bob, 'On the second page').getByRole('link').getAttribute('href'), /\/second#collab=th_\w+\/cm_\w+$/);
+    t.match(
+      await item(bob, 'On the second page').getByRole('link').getAttribute('href'),
+      /\/second#collab=th_\w+\/cm_\w+$/,
+    );
     t.match(await item(bob, 'In a room with a page').getByRole('link').getAttribute('href'), /\/plan#collab=/);
     t.strictSame(await violations(bob), []);
   });
 
-  await t.test('one is marked as read by the keyboard, on the server and in other tabs; the focus stays in the list', async (t) => {
-    const other = await open();
-    await count(other, 4);
-    await inbox(bob).getByRole('button', { name: 'Unread', exact: true }).click();
-    await inbox(bob).getByRole('button', { name: 'Unread', exact: true }).press('ArrowDown');
-    t.match(await focused(bob), /In a room with a page/);
-    await bob.keyboard.press('Tab');
-    await bob.keyboard.press('Enter');
-    await item(bob, 'In a room with a page').waitFor({ state: 'detached' });
-    t.match(await focused(bob), /In another room/);
-    await count(bob, 3);
-    await count(other, 3);
-    await until(async () => (await unread()) === 3);
-    await other.close();
-    await inbox(bob).getByRole('button', { name: 'All', exact: true }).click();
-    t.equal(await inbox(bob).getByRole('listitem').count(), 4);
-  });
+  await t.test(
+    'one is marked as read by the keyboard, on the server and in other tabs; the focus stays in the list',
+    async (t) => {
+      const other = await open();
+      await count(other, 4);
+      await inbox(bob).getByRole('button', { name: 'Unread', exact: true }).click();
+      await inbox(bob).getByRole('button', { name: 'Unread', exact: true }).press('ArrowDown');
+      t.match(await focused(bob), /In a room with a page/);
+      await bob.keyboard.press('Tab');
+      await bob.keyboard.press('Enter');
+      await item(bob, 'In a room with a page').waitFor({ state: 'detached' });
+      t.match(await focused(bob), /In another room/);
+      await count(bob, 3);
+      await count(other, 3);
+      await until(async () => (await unread()) === 3);
+      await other.close();
+      await inbox(bob).getByRole('button', { name: 'All', exact: true }).click();
+      t.equal(await inbox(bob).getByRole('listitem').count(), 4);
+    },
+  );
 
   await t.test('a notification opens its thread, says where it is, or leads to its page', async (t) => {
-    await item(bob, 'In another room').getByRole('button', { name: /In another room/ }).click();
+    await item(bob, 'In another room')
+      .getByRole('button', { name: /In another room/ })
+      .click();
     await bob.locator('.toast', { hasText: 'This thread is in board. Open that page to see it.' }).waitFor();
-    await item(bob, 'Look here').getByRole('button', { name: /Look here/ }).click();
+    await item(bob, 'Look here')
+      .getByRole('button', { name: /Look here/ })
+      .click();
     await popover(bob).getByText('here', { exact: true }).waitFor();
     await count(bob, 1);
-    await bob.evaluate("addEventListener('collab-notification-open', (event) => { event.preventDefault(); document.title = event.detail.roomId; }, { once: true })");
+    await bob.evaluate(
+      "addEventListener('collab-notification-open', (event) => { event.preventDefault(); document.title = event.detail.roomId; }, { once: true })",
+    );
     await item(bob, 'On the second page').getByRole('link').click();
     await bob.waitForFunction("document.title === 'own'");
     t.equal(bob.url(), address, 'the page may lead there by itself');
@@ -113,7 +155,8 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
   });
 
   await t.test('a thread is muted and followed in its menu, by the keyboard', async (t) => {
-    const state = async (): Promise<string> => ((await (await api(cluster, 'GET', `/users/bob/subscriptions/${here}`)).json()) as { state: string }).state;
+    const state = async (): Promise<string> =>
+      ((await (await api(cluster, 'GET', `/users/bob/subscriptions/${here}`)).json()) as { state: string }).state;
     await bob.goto(`${address}#collab=${here}`);
     await popover(bob).getByText('Look').waitFor();
     const button = popover(bob).getByRole('button', { name: 'Notifications of this thread' });
@@ -145,7 +188,14 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     await inbox(bob).getByRole('button', { name: 'Notification settings' }).click();
     const replies = inbox(bob).getByRole('checkbox', { name: 'Email: Replies' });
     await replies.uncheck();
-    await until(async () => ((await (await api(cluster, 'GET', '/users/bob/notification-settings')).json()) as { email: { reply: boolean } }).email.reply === false);
+    await until(
+      async () =>
+        (
+          (await (await api(cluster, 'GET', '/users/bob/notification-settings')).json()) as {
+            email: { reply: boolean };
+          }
+        ).email.reply === false,
+    );
     t.ok(await inbox(bob).getByRole('checkbox', { name: 'Email: Mentions' }).isChecked());
     t.strictSame(await violations(bob), []);
     await bob.keyboard.press('Escape');
@@ -185,10 +235,17 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     await bob.emulateMedia({ forcedColors: 'active' });
     await item(bob, 'And another').waitFor();
     t.equal(await bob.evaluate('document.documentElement.scrollWidth'), 320);
-    const outside = await bob.evaluate("[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.panel *')].filter((each) => { const { left, right } = each.getBoundingClientRect(); return right > 321 || left < -1; }).length");
+    const outside = await bob.evaluate(
+      "[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.panel *')].filter((each) => { const { left, right } = each.getBoundingClientRect(); return right > 321 || left < -1; }).length",
+    );
     t.equal(outside, 0);
     await inbox(bob).getByRole('button', { name: 'All', exact: true }).press('ArrowDown');
-    t.equal(await bob.evaluate("getComputedStyle(document.querySelector('collab-comments').shadowRoot.activeElement).outlineStyle"), 'solid');
+    t.equal(
+      await bob.evaluate(
+        "getComputedStyle(document.querySelector('collab-comments').shadowRoot.activeElement).outlineStyle",
+      ),
+      'solid',
+    );
     t.strictSame(await violations(bob), []);
   });
 
@@ -198,7 +255,11 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     await inbox(bob).getByRole('button', { name: 'Notification settings' }).click();
     await inbox(bob).getByText('The notifications could not be loaded.').waitFor();
     await context.setOffline(false);
-    await inbox(bob).getByRole('alert').filter({ hasText: 'The notifications could not be loaded.' }).getByRole('button', { name: 'Try again' }).click();
+    await inbox(bob)
+      .getByRole('alert')
+      .filter({ hasText: 'The notifications could not be loaded.' })
+      .getByRole('button', { name: 'Try again' })
+      .click();
     await inbox(bob).getByRole('checkbox', { name: 'Email: Replies' }).waitFor();
   });
 });

@@ -10,15 +10,18 @@ type Rows = readonly string[];
 /** The kinds of lists, each as a function of the browser that renders the named products. */
 const lists: Readonly<Record<string, { readonly render: string; readonly target: string }>> = {
   'rows with the name before': {
-    render: 'main.innerHTML = `<ul>${rows.map((name) => `<li data-row="${name}"><h3>${name}</h3><p>In stock, €49</p><div><button>Details</button> <button class="buy">Buy</button></div></li>`).join("")}</ul>`',
+    render:
+      'main.innerHTML = `<ul>${rows.map((name) => `<li data-row="${name}"><h3>${name}</h3><p>In stock, €49</p><div><button>Details</button> <button class="buy">Buy</button></div></li>`).join("")}</ul>`',
     target: '[data-row="Kettle"] .buy',
   },
   'rows with the name behind': {
-    render: 'main.innerHTML = `<ul>${rows.map((name) => `<li data-row="${name}"><button class="buy">Buy</button><p>${name}, €49</p></li>`).join("")}</ul>`',
+    render:
+      'main.innerHTML = `<ul>${rows.map((name) => `<li data-row="${name}"><button class="buy">Buy</button><p>${name}, €49</p></li>`).join("")}</ul>`',
     target: '[data-row="Kettle"] .buy',
   },
   'a list without elements around its rows': {
-    render: 'main.innerHTML = `<dl>${rows.map((name) => `<dt>${name} €49</dt><dd data-row="${name}">Buy</dd>`).join("")}</dl>`',
+    render:
+      'main.innerHTML = `<dl>${rows.map((name) => `<dt>${name} €49</dt><dd data-row="${name}">Buy</dd>`).join("")}</dl>`',
     target: '[data-row="Kettle"]',
   },
 };
@@ -33,29 +36,47 @@ const changes: Readonly<Record<string, Rows>> = {
 };
 
 t.test('pins in lists whose rows have the same text', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
-  const page = await openPage(t, context, await servePage(t, cluster, '<style>dd, button { margin: 4px; padding: 10px 120px } li { margin: 24px }</style><main></main>'));
+  const page = await openPage(
+    t,
+    context,
+    await servePage(
+      t,
+      cluster,
+      '<style>dd, button { margin: 4px; padding: 10px 120px } li { margin: 24px }</style><main></main>',
+    ),
+  );
   await live(page);
 
   /** Shows other rows in the page, as a framework without keys would: every element is new. */
-  const show = (render: string, rows: Rows): Promise<void> => page.evaluate(`(() => { const main = document.querySelector('main'); const rows = ${JSON.stringify(rows)}; ${render}; })()`);
+  const show = (render: string, rows: Rows): Promise<void> =>
+    page.evaluate(
+      `(() => { const main = document.querySelector('main'); const rows = ${JSON.stringify(rows)}; ${render}; })()`,
+    );
   /** Waits until the only pin is on the button of a row; null waits until there is none. */
   const pinned = (target: Page, row: string | null): Promise<void> =>
-    until(() => target.evaluate<boolean>(`(() => {
+    until(() =>
+      target.evaluate<boolean>(`(() => {
       const mark = document.querySelector('collab-comments').shadowRoot.querySelector('.pin')?.getBoundingClientRect();
       const found = mark === undefined ? null : [...document.querySelectorAll('.buy, dd')].find((each) => {
         const { left, right, top, bottom } = each.getBoundingClientRect();
         return mark.left >= left && mark.left <= right && mark.bottom >= top && mark.bottom <= bottom;
       })?.closest('[data-row]').dataset.row ?? '';
       return found === ${JSON.stringify(row)};
-    })()`));
+    })()`),
+    );
   /** The position of the only thread, once the server has it. */
   const position = async (): Promise<Record<string, unknown>> => {
     let found: Record<string, unknown> | undefined;
     await until(async () => {
-      const { items } = (await (await api(cluster, 'GET', '/rooms/own/threads')).json()) as { items: { position: Record<string, unknown> }[] };
+      const { items } = (await (await api(cluster, 'GET', '/rooms/own/threads')).json()) as {
+        items: { position: Record<string, unknown> }[];
+      };
       found = items[0]?.position;
       return found !== undefined;
     });
@@ -80,7 +101,10 @@ t.test('pins in lists whose rows have the same text', { skip: skipReason }, asyn
       }
       await show(render.replaceAll('€49', '€54'), ['Spoon', ...start]);
       await t.resolves(pinned(page, 'Kettle'), 'another price');
-      await show(render, start.filter((name) => name !== 'Kettle'));
+      await show(
+        render,
+        start.filter((name) => name !== 'Kettle'),
+      );
       await t.resolves(pinned(page, null), 'its row is removed');
       await show(render, start);
       await t.resolves(pinned(page, 'Kettle'), 'its row is back');
@@ -142,22 +166,34 @@ t.test('pins in lists whose rows have the same text', { skip: skipReason }, asyn
         await label([first, second, fourth], all(text));
         await t.resolves(pinned(page, null), `its row is removed when all labels are ${text}`);
       }
-      await label(names.map((name) => (name === third ? 'Toaster' : name)), { Toaster: 'Sold out' });
+      await label(
+        names.map((name) => (name === third ? 'Toaster' : name)),
+        { Toaster: 'Sold out' },
+      );
       await t.resolves(pinned(page, null), 'another product is in its place');
       await label(names);
       await t.resolves(pinned(page, third), 'its row is back');
-      await page.evaluate(`for (const each of document.querySelectorAll('.buy')) each.insertAdjacentHTML('beforebegin', '<button>Compare with others</button>')`);
+      await page.evaluate(
+        `for (const each of document.querySelectorAll('.buy')) each.insertAdjacentHTML('beforebegin', '<button>Compare with others</button>')`,
+      );
       await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 400))`);
-      t.not(await page.evaluate(`(() => {
+      t.not(
+        await page.evaluate(`(() => {
         const mark = document.querySelector('collab-comments').shadowRoot.querySelector('.pin')?.getBoundingClientRect();
         return mark === undefined ? null : document.elementsFromPoint(mark.left + 1, mark.bottom - 1).find(({ localName }) => localName === 'button')?.textContent;
-      })()`), 'Compare with others', 'it is not on a button that was inserted before its own');
+      })()`),
+        'Compare with others',
+        'it is not on a button that was inserted before its own',
+      );
       await clear();
     });
   }
 
   await t.test('a pin is not in the only row that is left, if that is another one', async () => {
-    const show = (names: readonly string[]): Promise<void> => page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(names)}.map((name) => '<div data-row="' + name + '">' + name + ' <button class="buy">Buy</button></div>').join('')`);
+    const show = (names: readonly string[]): Promise<void> =>
+      page.evaluate(
+        `document.querySelector('main').innerHTML = ${JSON.stringify(names)}.map((name) => '<div data-row="' + name + '">' + name + ' <button class="buy">Buy</button></div>').join('')`,
+      );
     await show(['Red shirt', 'Blue socks', 'Green hat']);
     await comment(page, '[data-row="Green hat"] .buy', 'Other colours?');
     await page.keyboard.press('Escape');
@@ -170,7 +206,10 @@ t.test('pins in lists whose rows have the same text', { skip: skipReason }, asyn
   });
 
   await t.test('a row whose label and price change at once keeps its pin', async () => {
-    const show = (price: string, label: string): Promise<void> => page.evaluate(`document.querySelector('main').innerHTML = ['Kettle', 'Tea pot', 'Whisk'].map((name) => '<div data-row="' + name + '">' + name + ', ${price} <button class="buy">${label}</button></div>').join('')`);
+    const show = (price: string, label: string): Promise<void> =>
+      page.evaluate(
+        `document.querySelector('main').innerHTML = ['Kettle', 'Tea pot', 'Whisk'].map((name) => '<div data-row="' + name + '">' + name + ', ${price} <button class="buy">${label}</button></div>').join('')`,
+      );
     await show('€49', 'Buy');
     await comment(page, '[data-row="Tea pot"] .buy', 'Cheaper?');
     await show('€154', 'Order');
@@ -179,9 +218,13 @@ t.test('pins in lists whose rows have the same text', { skip: skipReason }, asyn
   });
 
   await t.test('a number that changes beside a text that is there twice does not detach its pin', async () => {
-    await page.evaluate(`document.querySelector('main').innerHTML = '<div data-row="A"><dd>Total</dd><b>123</b></div><div data-row="B"><dd>Total</dd><b>456</b></div>'`);
+    await page.evaluate(
+      `document.querySelector('main').innerHTML = '<div data-row="A"><dd>Total</dd><b>123</b></div><div data-row="B"><dd>Total</dd><b>456</b></div>'`,
+    );
     await comment(page, '[data-row=B] dd', 'Since when?');
-    await page.evaluate(`for (const [index, each] of document.querySelectorAll('b').entries()) each.textContent = String(9087 + 1111 * index)`);
+    await page.evaluate(
+      `for (const [index, each] of document.querySelectorAll('b').entries()) each.textContent = String(9087 + 1111 * index)`,
+    );
     await pinned(page, 'B');
     await clear();
   });

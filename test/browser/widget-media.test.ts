@@ -40,7 +40,10 @@ async function recordVideo(page: Page): Promise<Buffer> {
 
 /** Drops a file on the field of the open thread, or pastes it there, as the browser reports it. */
 async function hand(page: Page, event: 'drop' | 'paste', { name, mimeType, buffer }: Chosen): Promise<void> {
-  const make = event === 'drop' ? "new DragEvent('drop', { dataTransfer: transfer" : "new ClipboardEvent('paste', { clipboardData: transfer";
+  const make =
+    event === 'drop'
+      ? "new DragEvent('drop', { dataTransfer: transfer"
+      : "new ClipboardEvent('paste', { clipboardData: transfer";
   await page.evaluate(`(() => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([Uint8Array.from(atob('${buffer.toString('base64')}'), (letter) => letter.charCodeAt(0))], '${name}', { type: '${mimeType}' }));
@@ -50,7 +53,10 @@ async function hand(page: Page, event: 'drop' | 'paste', { name, mimeType, buffe
 }
 
 t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 2,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t, microphone);
   const viewport = { width: 1200, height: 900 };
@@ -102,34 +108,46 @@ t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
     t.same(readFileSync(await download.path()), buffer);
   });
 
-  await t.test('a voice message is recorded, played on the other page, and a cancelled one leaves nothing', async (t) => {
-    await composer.getByRole('button', { name: 'Record a voice message' }).click();
-    await composer.getByRole('button', { name: /Stop recording/ }).waitFor();
-    await composer.getByRole('button', { name: 'Cancel' }).click();
-    await composer.getByRole('button', { name: 'Record a voice message' }).waitFor();
-    t.equal(await composer.locator('.upload').count(), 0);
+  await t.test(
+    'a voice message is recorded, played on the other page, and a cancelled one leaves nothing',
+    async (t) => {
+      await composer.getByRole('button', { name: 'Record a voice message' }).click();
+      await composer.getByRole('button', { name: /Stop recording/ }).waitFor();
+      await composer.getByRole('button', { name: 'Cancel' }).click();
+      await composer.getByRole('button', { name: 'Record a voice message' }).waitFor();
+      t.equal(await composer.locator('.upload').count(), 0);
 
-    await composer.getByRole('button', { name: 'Record a voice message' }).click();
-    // The label counts the seconds.
-    await composer.getByRole('button', { name: 'Stop recording, 0:02' }).click();
-    await composer.getByText(/voice-.*\.webm/).waitFor();
-    await composer.locator('progress').waitFor({ state: 'detached' });
-    await composer.locator('textarea').press('Enter');
-    const received = popover(bob).locator('.comment').nth(5);
-    await received.scrollIntoViewIfNeeded();
-    await received.getByLabel(/^voice-/).waitFor();
-    await until(() => bob.evaluate<boolean>(`(() => {
+      await composer.getByRole('button', { name: 'Record a voice message' }).click();
+      // The label counts the seconds.
+      await composer.getByRole('button', { name: 'Stop recording, 0:02' }).click();
+      await composer.getByText(/voice-.*\.webm/).waitFor();
+      await composer.locator('progress').waitFor({ state: 'detached' });
+      await composer.locator('textarea').press('Enter');
+      const received = popover(bob).locator('.comment').nth(5);
+      await received.scrollIntoViewIfNeeded();
+      await received.getByLabel(/^voice-/).waitFor();
+      await until(() =>
+        bob.evaluate<boolean>(`(() => {
       const players = document.querySelector('collab-comments').shadowRoot.querySelectorAll('audio[aria-label^="voice-"]');
       return players.length === 1 && players[0].readyState >= 1 && players[0].error === null;
-    })()`));
-    const { threads } = (await (await api(cluster, 'GET', '/rooms/demo?include=comments')).json()) as { threads: { comments?: { attachments: { type: string; durationMs?: number }[] }[] }[] };
-    const sent = threads.flatMap(({ comments = [] }) => comments).flatMap(({ attachments }) => attachments).at(-1);
-    t.match(sent, { type: 'audio' });
-    t.ok((sent?.durationMs ?? 0) > 1_000, `${sent?.durationMs} ms were recorded`);
-  });
+    })()`),
+      );
+      const { threads } = (await (await api(cluster, 'GET', '/rooms/demo?include=comments')).json()) as {
+        threads: { comments?: { attachments: { type: string; durationMs?: number }[] }[] }[];
+      };
+      const sent = threads
+        .flatMap(({ comments = [] }) => comments)
+        .flatMap(({ attachments }) => attachments)
+        .at(-1);
+      t.match(sent, { type: 'audio' });
+      t.ok((sent?.durationMs ?? 0) > 1_000, `${sent?.durationMs} ms were recorded`);
+    },
+  );
 
   await t.test('without a microphone the widget says what to do, and keeps what was typed', async (t) => {
-    await ann.evaluate("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))");
+    await ann.evaluate(
+      "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))",
+    );
     await composer.locator('textarea').fill('Half a sentence');
     await composer.getByRole('button', { name: 'Record a voice message' }).click();
     await ann.getByText('The microphone cannot be used. Allow it for this site, then try again.').waitFor();
@@ -146,10 +164,12 @@ t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
     });
     t.equal(await ann.locator('collab-comments .cursor', { hasText: 'Ann' }).count(), 0, 'not the own one');
     await ann.mouse.move(1195, 200);
-    await until(() => bob.evaluate<boolean>(`(() => {
+    await until(() =>
+      bob.evaluate<boolean>(`(() => {
       const [arrow, name] = [...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.cursor > *')].map((part) => part.getBoundingClientRect());
       return arrow?.left > innerWidth - 10 && name.right <= innerWidth;
-    })()`));
+    })()`),
+    );
     await bob.evaluate("document.querySelector('collab-comments').cursors = false");
     await pointer.waitFor({ state: 'detached' });
   });

@@ -12,7 +12,13 @@ let placed = 0;
 const GONE = 'This was deleted meanwhile.';
 
 /** Serves a page of another origin with the widget, until the test ends. */
-async function serve(t: Test, { url }: Cluster, attributes: string, headers: Readonly<Record<string, string>> = {}, lang = 'en'): Promise<string> {
+async function serve(
+  t: Test,
+  { url }: Cluster,
+  attributes: string,
+  headers: Readonly<Record<string, string>> = {},
+  lang = 'en',
+): Promise<string> {
   const html = `<!doctype html><html lang="${lang}"><title>Page</title><script type="module" src="${url}/widget.js"></script><body><h1>Page</h1><collab-comments ${attributes}></collab-comments>`;
   return serveHtml(t, html, headers);
 }
@@ -21,7 +27,9 @@ async function serve(t: Test, { url }: Cluster, attributes: string, headers: Rea
 async function thread(cluster: Cluster, body: string): Promise<string> {
   placed += 1;
   const position = { x: 0.1 * placed, y: 0.3 };
-  const answer = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body, position })).json()) as { thread: { id: string } };
+  const answer = (await (
+    await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body, position })
+  ).json()) as { thread: { id: string } };
   return answer.thread.id;
 }
 
@@ -33,7 +41,11 @@ async function copied(page: Page): Promise<string> {
 }
 
 t.test('the widget says in words what is wrong', { skip: skipReason }, async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } });
+  const folder = await initFolder({
+    rateLimit: { perMinute: 1_000_000 },
+    demo: true,
+    shutdown: { closeSpreadSeconds: 0 },
+  });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startCluster({ workers: 2, folder });
   t.teardown(() => cluster.kill());
@@ -50,20 +62,32 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
     for (const [attributes, expected] of [
       ['publishable-key="abc"', 'The comments are not set up: publishable-key must be a key that begins with pk_'],
       ['publishable-key="sk_x"', 'The comments are not set up: publishable-key is a secret key'],
-      ['publishable-key="pk_x" base-url="not a url"', 'The comments are not set up: base-url must begin with https:// or http://'],
+      [
+        'publishable-key="pk_x" base-url="not a url"',
+        'The comments are not set up: base-url must begin with https:// or http://',
+      ],
       ['', 'The comments are not set up: the attribute publishable-key is missing.'],
     ] as const) {
       const page = await openPage(t, context, await serve(t, cluster, `room="demo" token="x" ${attributes}`));
       await page.getByRole('alert').getByText(expected).waitFor();
       await page.close();
     }
-    const german = await openPage(t, context, await serve(t, cluster, 'room="demo" token="x" publishable-key="abc"', {}, 'de'));
+    const german = await openPage(
+      t,
+      context,
+      await serve(t, cluster, 'room="demo" token="x" publishable-key="abc"', {}, 'de'),
+    );
     const alert = german.getByRole('alert').getByText('Die Kommentare sind nicht eingerichtet: publishable-key must');
     await alert.waitFor();
     const box = await alert.boundingBox();
     t.ok(box !== null && box.x > 600 && box.y > 600, 'in the corner of the toolbar');
-    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
-    await german.evaluate(`Object.assign(document.querySelector('collab-comments'), { publishableKey: '${publishableKey}', token: '${token}' })`);
+    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as {
+      publishableKey: string;
+      token: string;
+    };
+    await german.evaluate(
+      `Object.assign(document.querySelector('collab-comments'), { publishableKey: '${publishableKey}', token: '${token}' })`,
+    );
     await live(german);
     t.equal(await german.getByRole('alert').count(), 0, 'gone once the attribute is right');
     await german.close();
@@ -112,7 +136,10 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
   });
 
   await t.test('an empty file is named in the language of the page', async () => {
-    await bob.getByRole('button', { name: /Thread von .*Edited here/ }).and(bob.locator('.pin')).click();
+    await bob
+      .getByRole('button', { name: /Thread von .*Edited here/ })
+      .and(bob.locator('.pin'))
+      .click();
     const attach = popover(bob).locator('input[type=file]');
     await attach.setInputFiles({ name: 'nothing.png', mimeType: 'image/png', buffer: Buffer.alloc(0) });
     await bob.getByText('nothing.png kann nicht angehängt werden: Die Datei ist leer oder beschädigt.').waitFor();
@@ -127,23 +154,40 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
     await bob.locator('collab-comments .connection').waitFor({ state: 'detached' });
   });
 
-  await t.test('times are in the language of the texts: in English on a page in Persian, until it has Persian texts', async (t) => {
-    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
-    const page = await openPage(t, context, await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, {}, 'fa'));
-    await live(page);
-    await pin(page, 'Edited here').click();
-    const time = popover(page).locator('time').first();
-    t.match(await time.textContent(), /^(now|.* ago)$/);
-    await page.evaluate(`document.querySelector('collab-comments').strings = { reply: 'پاسخ' }`);
-    await popover(page).getByRole('button', { name: 'پاسخ' }).waitFor();
-    await until(async () => !/[a-z]/.test((await time.textContent()) ?? 'a'));
-    await page.close();
-  });
+  await t.test(
+    'times are in the language of the texts: in English on a page in Persian, until it has Persian texts',
+    async (t) => {
+      const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as {
+        publishableKey: string;
+        token: string;
+      };
+      const page = await openPage(
+        t,
+        context,
+        await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, {}, 'fa'),
+      );
+      await live(page);
+      await pin(page, 'Edited here').click();
+      const time = popover(page).locator('time').first();
+      t.match(await time.textContent(), /^(now|.* ago)$/);
+      await page.evaluate(`document.querySelector('collab-comments').strings = { reply: 'پاسخ' }`);
+      await popover(page).getByRole('button', { name: 'پاسخ' }).waitFor();
+      await until(async () => !/[a-z]/.test((await time.textContent()) ?? 'a'));
+      await page.close();
+    },
+  );
 
   await t.test('a policy of trusted types needs to allow the templates, and nothing else', async (t) => {
-    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
+    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as {
+      publishableKey: string;
+      token: string;
+    };
     const policy = { 'Content-Security-Policy': "require-trusted-types-for 'script'; trusted-types lit-html" };
-    const page = await openPage(t, context, await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, policy));
+    const page = await openPage(
+      t,
+      context,
+      await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, policy),
+    );
     await live(page);
     await pin(page, 'Edited here').click();
     await field(page).waitFor();

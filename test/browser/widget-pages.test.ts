@@ -9,10 +9,17 @@ import { serveHtml, servePage } from '../helpers/own-page.ts';
 import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
-  const page = await openPage(t, context, await servePage(t, cluster, '<style>p, button { padding: 20px }</style><main></main>'));
+  const page = await openPage(
+    t,
+    context,
+    await servePage(t, cluster, '<style>p, button { padding: 20px }</style><main></main>'),
+  );
   await live(page);
 
   const show = async (html: string): Promise<void> => {
@@ -24,7 +31,10 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     });
     await page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(html)}`);
   };
-  /** How far the only pin is from the middle of an element, in pixels; null if there is none. `element` is an expression. */
+  /**
+   * How far the only pin is from the middle of an element, in pixels; null if there is none. `element` is an
+   * expression.
+   */
   const distance = (element: string): string => `(() => {
     const mark = document.querySelector('collab-comments').shadowRoot.querySelector('.pin')?.getBoundingClientRect();
     if (mark === undefined) return null;
@@ -32,7 +42,10 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     return Math.round(Math.hypot(mark.left - left - width / 2, mark.bottom - top - height / 2));
   })()`;
   const target = "document.querySelector('#target')";
-  const near = (of: Page = page, element = target): Promise<void> => until(() => of.evaluate<boolean>(`(() => { const far = ${distance(element)}; return far !== null && far <= 2; })()`));
+  const near = (of: Page = page, element = target): Promise<void> =>
+    until(() =>
+      of.evaluate<boolean>(`(() => { const far = ${distance(element)}; return far !== null && far <= 2; })()`),
+    );
   const gone = (): Promise<void> => page.locator('collab-comments .pin').waitFor({ state: 'detached' });
 
   await t.test('a zoom of the page or of its body moves no pin away from its element', async () => {
@@ -57,11 +70,15 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await near();
     const changes: Readonly<Record<string, string>> = {
       'a data attribute that a style sheet reads': "document.querySelector('#space').dataset.large = ''",
-      'an adopted style sheet': "{ const sheet = new CSSStyleSheet(); sheet.replaceSync('#space { margin-top: 90px }'); document.adoptedStyleSheets = [sheet]; }",
+      'an adopted style sheet':
+        "{ const sheet = new CSSStyleSheet(); sheet.replaceSync('#space { margin-top: 90px }'); document.adoptedStyleSheets = [sheet]; }",
       'a rule that is inserted': "document.adoptedStyleSheets[0].insertRule('#target { margin-left: 70px }')",
-      'an animation of a script': "document.querySelector('#space').animate([{ marginBottom: '0px' }, { marginBottom: '200px' }], { duration: 1, fill: 'forwards' })",
+      'an animation of a script':
+        "document.querySelector('#space').animate([{ marginBottom: '0px' }, { marginBottom: '200px' }], { duration: 1, fill: 'forwards' })",
     };
-    await page.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>[data-large] { height: 120px }</style>')");
+    await page.evaluate(
+      "document.head.insertAdjacentHTML('beforeend', '<style>[data-large] { height: 120px }</style>')",
+    );
     for (const [name, change] of Object.entries(changes)) {
       // Only after 600 ms without any move does nothing but the browser watch.
       await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))');
@@ -70,32 +87,46 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     }
   });
 
-  await t.test('a pin is hidden under a sticky header, shown in a fixed box within one that cuts, and that of a new comment follows what scrolls', async () => {
-    await show('<div style="position: sticky; top: 0; height: 100px; background: gray; z-index: 1">Header</div><p id="target">A paragraph that scrolls away</p><div style="height: 2000px"></div>');
-    await comment(page, '#target', 'Covered');
-    await page.keyboard.press('Escape');
-    await near();
-    await page.evaluate('scrollTo(0, 80)');
-    await gone();
-    await page.evaluate('scrollTo(0, 0)');
-    await near();
+  await t.test(
+    'a pin is hidden under a sticky header, shown in a fixed box within one that cuts, and that of a new comment follows what scrolls',
+    async () => {
+      await show(
+        '<div style="position: sticky; top: 0; height: 100px; background: gray; z-index: 1">Header</div><p id="target">A paragraph that scrolls away</p><div style="height: 2000px"></div>',
+      );
+      await comment(page, '#target', 'Covered');
+      await page.keyboard.press('Escape');
+      await near();
+      await page.evaluate('scrollTo(0, 80)');
+      await gone();
+      await page.evaluate('scrollTo(0, 0)');
+      await near();
 
-    await show('<div style="overflow: hidden; width: 50px; height: 50px"><p id="target" style="position: fixed; left: 400px; top: 300px">In a fixed box</p></div>');
-    await comment(page, '#target', 'Fixed');
-    await page.keyboard.press('Escape');
-    await near();
+      await show(
+        '<div style="overflow: hidden; width: 50px; height: 50px"><p id="target" style="position: fixed; left: 400px; top: 300px">In a fixed box</p></div>',
+      );
+      await comment(page, '#target', 'Fixed');
+      await page.keyboard.press('Escape');
+      await near();
 
-    await show('<div id="box" style="overflow: auto; height: 300px; width: 500px"><p style="height: 120px">First</p><p id="target">Second of the lines</p><div style="height: 1000px"></div></div>');
-    await page.getByRole('button', { name: 'Add a comment' }).click();
-    const { x, y, width, height } = (await page.locator('#target').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
-    await page.getByRole('application').waitFor();
-    await page.mouse.click(x + width / 2, y + height / 2);
-    await page.getByLabel('Add a comment…').waitFor();
-    await near();
-    await page.evaluate("document.querySelector('#box').scrollTop = 60");
-    await near();
-    await page.keyboard.press('Escape');
-  });
+      await show(
+        '<div id="box" style="overflow: auto; height: 300px; width: 500px"><p style="height: 120px">First</p><p id="target">Second of the lines</p><div style="height: 1000px"></div></div>',
+      );
+      await page.getByRole('button', { name: 'Add a comment' }).click();
+      const { x, y, width, height } = (await page.locator('#target').boundingBox()) ?? {
+        x: 0,
+        y: 0,
+        width: 0,
+        height: 0,
+      };
+      await page.getByRole('application').waitFor();
+      await page.mouse.click(x + width / 2, y + height / 2);
+      await page.getByLabel('Add a comment…').waitFor();
+      await near();
+      await page.evaluate("document.querySelector('#box').scrollTop = 60");
+      await near();
+      await page.keyboard.press('Escape');
+    },
+  );
 
   await t.test('the widget is usable in a modal dialog, and in its place again when that closes', async (t) => {
     await show('<p>Page</p><dialog style="width: 600px; height: 400px"><p id="target">In the dialog</p></dialog>');
@@ -105,7 +136,9 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await near();
     await field(page).fill('A draft that stays');
     await page.evaluate("document.querySelector('dialog').close()");
-    await until(() => page.evaluate<boolean>("document.querySelector('collab-comments').parentElement === document.body"));
+    await until(() =>
+      page.evaluate<boolean>("document.querySelector('collab-comments').parentElement === document.body"),
+    );
     t.equal(await page.evaluate("document.querySelector('collab-comments').hasAttribute('popover')"), false);
     t.equal(await popover(page).isVisible(), true, 'the thread stays open');
     t.equal(await field(page).inputValue(), 'A draft that stays');
@@ -113,16 +146,26 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await page.evaluate("document.querySelector('dialog').showModal()");
     await pin(page, 'In here').waitFor();
     await page.evaluate("document.querySelector('dialog').remove()");
-    await until(() => page.evaluate<boolean>("document.querySelector('collab-comments')?.parentElement === document.body"));
+    await until(() =>
+      page.evaluate<boolean>("document.querySelector('collab-comments')?.parentElement === document.body"),
+    );
     await live(page);
-    t.equal(await page.evaluate("document.querySelector('collab-comments').hasAttribute('popover')"), false, 'it is back when the dialog is removed with it');
+    t.equal(
+      await page.evaluate("document.querySelector('collab-comments').hasAttribute('popover')"),
+      false,
+      'it is back when the dialog is removed with it',
+    );
   });
 
   await t.test('elements in an open shadow root and in a zoomed frame have pins of their own', async () => {
     const inside = async (name: string, element: string): Promise<void> => {
-      await page.evaluate(`(() => { window.middle = ((element) => { let { left, top, width, height } = element.getBoundingClientRect(); return [left + width / 2, top + height / 2]; })(${element}); })()`);
+      await page.evaluate(
+        `(() => { window.middle = ((element) => { let { left, top, width, height } = element.getBoundingClientRect(); return [left + width / 2, top + height / 2]; })(${element}); })()`,
+      );
       const [x, y] = await page.evaluate<[number, number]>('window.middle');
-      const [left, top, scale] = await page.evaluate<[number, number, number]>(`(() => { const frame = ${element}.ownerDocument.defaultView.frameElement; if (frame === null) return [0, 0, 1]; const box = frame.getBoundingClientRect(); return [box.left, box.top, 2]; })()`);
+      const [left, top, scale] = await page.evaluate<[number, number, number]>(
+        `(() => { const frame = ${element}.ownerDocument.defaultView.frameElement; if (frame === null) return [0, 0, 1]; const box = frame.getBoundingClientRect(); return [box.left, box.top, 2]; })()`,
+      );
       await page.getByRole('button', { name: 'Add a comment' }).click();
       await page.getByRole('application').waitFor();
       await page.mouse.click(left + x * scale, top + y * scale);
@@ -132,14 +175,20 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
       await page.keyboard.press('Escape');
     };
     await show('<div id="host"></div>');
-    await page.evaluate("document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = '<p>First in the root</p><p>Second in the root</p>'");
+    await page.evaluate(
+      "document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = '<p>First in the root</p><p>Second in the root</p>'",
+    );
     const second = "document.querySelector('#host').shadowRoot.querySelectorAll('p')[1]";
     await inside('Shadow', second);
     await near(page, second);
-    await page.evaluate("document.querySelector('#host').shadowRoot.querySelector('p').before(Object.assign(document.createElement('p'), { textContent: 'Inserted' }))");
+    await page.evaluate(
+      "document.querySelector('#host').shadowRoot.querySelector('p').before(Object.assign(document.createElement('p'), { textContent: 'Inserted' }))",
+    );
     await near(page, "document.querySelector('#host').shadowRoot.querySelectorAll('p')[2]");
 
-    await show('<iframe style="zoom: 2; border: 0; width: 300px; height: 200px" srcdoc="<p>First in the frame</p><p>Second in the frame</p>"></iframe>');
+    await show(
+      '<iframe style="zoom: 2; border: 0; width: 300px; height: 200px" srcdoc="<p>First in the frame</p><p>Second in the frame</p>"></iframe>',
+    );
     await page.frameLocator('iframe').locator('p').nth(1).waitFor();
     await inside('Framed', "document.querySelector('iframe').contentDocument.querySelectorAll('p')[1]");
     const framed = `{ getBoundingClientRect() {
@@ -155,7 +204,8 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await near(page, framed);
   });
 
-  const token = async (rooms?: readonly string[]): Promise<string> => ((await (await api(cluster, 'POST', '/users/ann/tokens', { rooms })).json()) as { token: string }).token;
+  const token = async (rooms?: readonly string[]): Promise<string> =>
+    ((await (await api(cluster, 'POST', '/users/ann/tokens', { rooms })).json()) as { token: string }).token;
   /** Counts the WebSockets that the page opens. */
   const countSockets = (of: Page): { count: number } => {
     const sockets = { count: 0 };
@@ -164,17 +214,33 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
   };
 
   await t.test('React hydrates what its server has rendered, after the widget has started', async (t) => {
-    const props = { 'publishable-key': cluster.keys.publishableKey, room: 'own', token: await token(), theme: 'dark', cursors: true } as const;
+    const props = {
+      'publishable-key': cluster.keys.publishableKey,
+      room: 'own',
+      token: await token(),
+      theme: 'dark',
+      cursors: true,
+    } as const;
     const app = `createElement('collab-comments', ${JSON.stringify(props)})`;
     const contents = `import { createElement } from 'react'; import { hydrateRoot } from 'react-dom/client'; window.hydrate = () => hydrateRoot(document.querySelector('#root'), ${app});`;
-    const { outputFiles } = await build({ stdin: { contents, resolveDir: '.' }, bundle: true, write: false, format: 'iife', define: { 'process.env.NODE_ENV': '"development"' } });
+    const { outputFiles } = await build({
+      stdin: { contents, resolveDir: '.' },
+      bundle: true,
+      write: false,
+      format: 'iife',
+      define: { 'process.env.NODE_ENV': '"development"' },
+    });
     const script = (outputFiles[0]?.text ?? '').replaceAll('</script', '<\\/script');
     const rendered = renderToString(createElement('collab-comments', props));
     const html = `<!doctype html><html lang="en"><title>Own</title><script type="module" src="${cluster.url}/widget.js"></script><body><div id="root">${rendered}</div><script>${script}</script>`;
     // Whatever the page logs as an error fails the test, also what React says of hydration.
     const own = await openPage(t, context, await serveHtml(t, html));
     await live(own);
-    t.equal(await own.evaluate("document.querySelector('collab-comments').outerHTML"), rendered, 'the element is as the server wrote it');
+    t.equal(
+      await own.evaluate("document.querySelector('collab-comments').outerHTML"),
+      rendered,
+      'the element is as the server wrote it',
+    );
     const sockets = countSockets(own);
     await own.evaluate('(hydrate(), new Promise((resolve) => requestIdleCallback(resolve)))');
     t.equal(await own.locator('collab-comments .toolbar').isVisible(), true);
@@ -193,7 +259,11 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
       widget.room = room;
       return (await ready).detail.threads;
     }`);
-    await api(cluster, 'POST', '/rooms/room-3/threads', { userId: 'ann', body: 'In the third', position: { x: 0.5, y: 0.5 } });
+    await api(cluster, 'POST', '/rooms/room-3/threads', {
+      userId: 'ann',
+      body: 'In the third',
+      position: { x: 0.5, y: 0.5 },
+    });
     const counts: number[] = [];
     for (const number of [1, 2, 3, 4, 5, 6]) counts.push(await own.evaluate<number>(`show('room-${number}')`));
     t.same(counts, [0, 0, 1, 0, 0, 0]);
@@ -205,7 +275,11 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     })()`);
     t.equal(first, 1, 'with a token that names it');
     t.equal(sockets.count, 2, 'the token of the page is another one');
-    t.equal(await own.evaluate("show('room-4')"), 0, 'which the server refuses on the connection that was for another room');
+    t.equal(
+      await own.evaluate("show('room-4')"),
+      0,
+      'which the server refuses on the connection that was for another room',
+    );
     t.equal(sockets.count, 3);
     await own.close();
   });

@@ -17,44 +17,67 @@ async function violations(page: Page): Promise<string[]> {
 }
 
 t.test('the widget shows what the role of the user may do', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
-  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
-  const create = async (body: string, x: number, userId = 'ci-bot'): Promise<{ readonly id: string; readonly commentId: string }> => {
-    const { thread } = (await (await api(cluster, 'POST', '/rooms/own/threads', { userId, body, position: { x, y: 0.5 } })).json()) as { thread: { id: string } };
-    const { items } = (await (await api(cluster, 'GET', `/threads/${thread.id}/comments`)).json()) as { items: { id: string }[] };
+  const context = await (
+    await openBrowser(t)
+  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
+  const create = async (
+    body: string,
+    x: number,
+    userId = 'ci-bot',
+  ): Promise<{ readonly id: string; readonly commentId: string }> => {
+    const { thread } = (await (
+      await api(cluster, 'POST', '/rooms/own/threads', { userId, body, position: { x, y: 0.5 } })
+    ).json()) as { thread: { id: string } };
+    const { items } = (await (await api(cluster, 'GET', `/threads/${thread.id}/comments`)).json()) as {
+      items: { id: string }[];
+    };
     return { id: thread.id, commentId: items[0]?.id ?? '' };
   };
   const open = async (userId: string, role: string, expected?: RegExp): Promise<Page> => {
-    const { token } = (await (await api(cluster, 'POST', `/users/${userId}/tokens`, { name: userId, role })).json()) as { token: string };
+    const { token } = (await (
+      await api(cluster, 'POST', `/users/${userId}/tokens`, { name: userId, role })
+    ).json()) as { token: string };
     const body = '<main><h1>Orders</h1><p style="height: 600px">All orders of this week.</p></main>';
     const page = await openPage(t, context, await servePage(t, cluster, body, '', token), expected);
     await live(page);
     // The events of the element, in order.
-    await page.evaluate(`globalThis.events = []; for (const name of ['open', 'close']) addEventListener('collab-thread-' + name, ({ detail }) => events.push(name + ' ' + detail.threadId))`);
+    await page.evaluate(
+      `globalThis.events = []; for (const name of ['open', 'close']) addEventListener('collab-thread-' + name, ({ detail }) => events.push(name + ' ' + detail.threadId))`,
+    );
     return page;
   };
   const said = (page: Page): Promise<string[]> => page.locator('collab-comments [role=log] p').allInnerTexts();
 
-  await t.test('a viewer reads, is told why there is no field, and is offered nothing that would be refused', async (t) => {
-    const { commentId } = await create('Read me', 0.3);
-    await api(cluster, 'POST', `/comments/${commentId}/reactions`, { userId: 'ci-bot', emoji: '🎉' });
-    const page = await open('victor', 'viewer');
-    await pin(page, 'Read me').click();
-    await popover(page).getByText('You can read along here. To comment, ask the owner of this page for access.').waitFor();
-    await popover(page).getByRole('img', { name: '🎉 1' }).waitFor();
-    for (const name of ['Resolve', 'Add a reaction', /🎉/, 'Reply']) t.equal(await popover(page).getByRole('button', { name }).count(), 0, String(name));
-    t.equal(await field(page).count(), 0);
-    await popover(page).getByRole('button', { name: 'More actions' }).click();
-    t.strictSame(await page.getByRole('menuitem').allInnerTexts(), ['Copy link']);
-    t.strictSame(await violations(page), []);
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('Escape');
-    t.equal(await page.getByRole('button', { name: 'Add a comment' }).count(), 0);
-    await page.evaluate("document.querySelector('collab-comments').startComment()");
-    await page.locator('.toast', { hasText: 'You can read along here.' }).waitFor();
-    await page.close();
-  });
+  await t.test(
+    'a viewer reads, is told why there is no field, and is offered nothing that would be refused',
+    async (t) => {
+      const { commentId } = await create('Read me', 0.3);
+      await api(cluster, 'POST', `/comments/${commentId}/reactions`, { userId: 'ci-bot', emoji: '🎉' });
+      const page = await open('victor', 'viewer');
+      await pin(page, 'Read me').click();
+      await popover(page)
+        .getByText('You can read along here. To comment, ask the owner of this page for access.')
+        .waitFor();
+      await popover(page).getByRole('img', { name: '🎉 1' }).waitFor();
+      for (const name of ['Resolve', 'Add a reaction', /🎉/, 'Reply'])
+        t.equal(await popover(page).getByRole('button', { name }).count(), 0, String(name));
+      t.equal(await field(page).count(), 0);
+      await popover(page).getByRole('button', { name: 'More actions' }).click();
+      t.strictSame(await page.getByRole('menuitem').allInnerTexts(), ['Copy link']);
+      t.strictSame(await violations(page), []);
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Escape');
+      t.equal(await page.getByRole('button', { name: 'Add a comment' }).count(), 0);
+      await page.evaluate("document.querySelector('collab-comments').startComment()");
+      await page.locator('.toast', { hasText: 'You can read along here.' }).waitFor();
+      await page.close();
+    },
+  );
 
   await t.test('a moderator edits and deletes what others wrote', async (t) => {
     const { id } = await create('Of somebody else', 0.5);
@@ -73,7 +96,9 @@ t.test('the widget shows what the role of the user may do', { skip: skipReason }
     await popover(page).locator('.comment:not(.pending)', { hasText: 'Changed by a moderator' }).waitFor();
     await act('To be deleted', 'Delete');
     await page.getByRole('button', { name: 'Dismiss' }).click();
-    await until(async () => !(await (await api(cluster, 'GET', `/threads/${id}/comments`)).text()).includes('To be deleted'));
+    await until(
+      async () => !(await (await api(cluster, 'GET', `/threads/${id}/comments`)).text()).includes('To be deleted'),
+    );
     t.match(await (await api(cluster, 'GET', `/threads/${id}/comments`)).text(), 'Changed by a moderator');
     await page.close();
   });
@@ -89,7 +114,11 @@ t.test('the widget shows what the role of the user may do', { skip: skipReason }
     await popover(ann).waitFor({ state: 'detached' });
     await ann.getByRole('button', { name: 'Undo' }).click();
     await popover(ann).getByRole('button', { name: 'Resolve' }).waitFor();
-    await until(async () => ((await (await api(cluster, 'GET', `/threads/${id}`)).json()) as { thread: { resolved: boolean } }).thread.resolved === false);
+    await until(
+      async () =>
+        ((await (await api(cluster, 'GET', `/threads/${id}`)).json()) as { thread: { resolved: boolean } }).thread
+          .resolved === false,
+    );
     await ann.keyboard.press('Escape');
     t.strictSame(await ann.evaluate('events'), [`open ${id}`, `close ${id}`, `open ${id}`, `close ${id}`]);
   });
@@ -98,7 +127,9 @@ t.test('the widget shows what the role of the user may do', { skip: skipReason }
     const { id } = await create('Not for Ann', 0.9);
     await pin(ann, 'Not for Ann').click();
     await popover(ann).waitFor();
-    await ann.evaluate("document.querySelector('collab-comments').shadowRoot.querySelector('.popover').dataset.kept = ''");
+    await ann.evaluate(
+      "document.querySelector('collab-comments').shadowRoot.querySelector('.popover').dataset.kept = ''",
+    );
     await ann.evaluate(`(() => {
       const send = WebSocket.prototype.send;
       WebSocket.prototype.send = function (text) {
@@ -131,7 +162,8 @@ t.test('the widget shows what the role of the user may do', { skip: skipReason }
     await until(async () => (await said(ann)).some((text) => text.endsWith('started a thread')));
     await api(cluster, 'PUT', '/users/user-4711', { name: 'Zoë' });
     const before = (await said(ann)).length;
-    for (const body of ['one', 'two']) await api(cluster, 'POST', `/threads/${id}/comments`, { userId: 'user-4711', body });
+    for (const body of ['one', 'two'])
+      await api(cluster, 'POST', `/threads/${id}/comments`, { userId: 'user-4711', body });
     await until(async () => (await said(ann)).filter((text) => text === 'Zoë replied').length === 2);
     t.ok(before < 5);
     await api(cluster, 'PATCH', `/threads/${id}`, { resolved: true });

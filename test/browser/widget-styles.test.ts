@@ -6,23 +6,42 @@ import { servePage } from '../helpers/own-page.ts';
 import { api, live, openPage, popover } from '../helpers/widget-page.ts';
 
 t.test('the styles of the widget', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
-  for (const [userId, name] of [['ann', 'Ann'], ['bob', 'Bob']]) await api(cluster, 'PUT', `/users/${userId}`, { name });
-  const { thread } = (await (await api(cluster, 'POST', '/rooms/own/threads', { userId: 'ann', body: 'The first', position: { x: 0.5, y: 0.1 } })).json()) as { thread: { id: string } };
-  for (const [userId, body] of [['bob', 'The second for @Ann: https://example.com'], ['ann', 'The third']]) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId, body, mentions: ['ann'] });
+  for (const [userId, name] of [
+    ['ann', 'Ann'],
+    ['bob', 'Bob'],
+  ])
+    await api(cluster, 'PUT', `/users/${userId}`, { name });
+  const { thread } = (await (
+    await api(cluster, 'POST', '/rooms/own/threads', { userId: 'ann', body: 'The first', position: { x: 0.5, y: 0.1 } })
+  ).json()) as { thread: { id: string } };
+  for (const [userId, body] of [
+    ['bob', 'The second for @Ann: https://example.com'],
+    ['ann', 'The third'],
+  ])
+    await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId, body, mentions: ['ann'] });
 
   const opened: BrowserContext[] = [];
 
   /** A page with the thread and the panel open. */
   async function open(body: string, attributes = '', colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, colorScheme, reducedMotion: 'reduce' });
+    const context = await browser.newContext({
+      viewport: { width: 1200, height: 900 },
+      colorScheme,
+      reducedMotion: 'reduce',
+    });
     opened.push(context);
     const page = await openPage(t, context, await servePage(t, cluster, body, attributes));
     await live(page);
     await page.locator('collab-comments .pin').first().waitFor();
-    await page.evaluate(`(() => { const widget = document.querySelector('collab-comments'); widget.openThread('${thread.id}'); widget.togglePanel(true); })()`);
+    await page.evaluate(
+      `(() => { const widget = document.querySelector('collab-comments'); widget.openThread('${thread.id}'); widget.togglePanel(true); })()`,
+    );
     await popover(page).getByText('The third').waitFor();
     await page.locator('collab-comments .panel').waitFor();
     return page;
@@ -30,18 +49,42 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
 
   /** A computed property of the first element of the widget that the selector finds. */
   const computed = (page: Page, selector: string, property: string): Promise<string> =>
-    page.evaluate(`getComputedStyle(document.querySelector('collab-comments').shadowRoot.querySelector('${selector}')).getPropertyValue('${property}')`);
+    page.evaluate(
+      `getComputedStyle(document.querySelector('collab-comments').shadowRoot.querySelector('${selector}')).getPropertyValue('${property}')`,
+    );
 
   const closePages = async (): Promise<void> => {
     for (const context of opened.splice(0)) await context.close();
   };
 
   await t.test('rules of the page for every element do not reach into it', async (t) => {
-    const hostile = '* { letter-spacing: 5px; text-transform: uppercase; word-spacing: 9px; text-indent: 20px; white-space: pre; line-height: 3; font-style: italic; color: red; cursor: wait; direction: ltr }';
-    const [plain, styled] = [await open('<h1>Page</h1>', 'dir="rtl"', 'dark'), await open(`<style>${hostile}</style><h1>Page</h1>`, 'dir="rtl"', 'dark')];
+    const hostile =
+      '* { letter-spacing: 5px; text-transform: uppercase; word-spacing: 9px; text-indent: 20px; white-space: pre; line-height: 3; font-style: italic; color: red; cursor: wait; direction: ltr }';
+    const [plain, styled] = [
+      await open('<h1>Page</h1>', 'dir="rtl"', 'dark'),
+      await open(`<style>${hostile}</style><h1>Page</h1>`, 'dir="rtl"', 'dark'),
+    ];
     for (const selector of ['.popover h2', '.popover .body p', '.panel .item-body', 'textarea', 'time']) {
-      for (const property of ['letter-spacing', 'text-transform', 'word-spacing', 'text-indent', 'white-space', 'line-height', 'font-style', 'color', 'cursor', 'direction', 'color-scheme', 'font-family', 'font-size']) {
-        t.equal(await computed(styled, selector, property), await computed(plain, selector, property), `${property} of ${selector}`);
+      for (const property of [
+        'letter-spacing',
+        'text-transform',
+        'word-spacing',
+        'text-indent',
+        'white-space',
+        'line-height',
+        'font-style',
+        'color',
+        'cursor',
+        'direction',
+        'color-scheme',
+        'font-family',
+        'font-size',
+      ]) {
+        t.equal(
+          await computed(styled, selector, property),
+          await computed(plain, selector, property),
+          `${property} of ${selector}`,
+        );
       }
     }
     t.equal(await computed(plain, '.popover h2', 'color'), 'rgb(241, 241, 244)', 'dark');
@@ -49,7 +92,10 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
   });
 
   await t.test('the theme, the direction and the custom properties of the page do', async (t) => {
-    const page = await open('<style>collab-comments { --collab-text: rgb(1, 2, 3); --collab-font-size: 20px; --collab-font: monospace }</style><h1>Page</h1>', 'dir="rtl"');
+    const page = await open(
+      '<style>collab-comments { --collab-text: rgb(1, 2, 3); --collab-font-size: 20px; --collab-font: monospace }</style><h1>Page</h1>',
+      'dir="rtl"',
+    );
     t.equal(await computed(page, '.popover h2', 'color'), 'rgb(1, 2, 3)');
     t.equal(await computed(page, '.popover h2', 'font'), '600 20px / 29px monospace');
     t.equal(await computed(page, '.popover h2', 'direction'), 'rtl');
@@ -60,9 +106,15 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
   });
 
   await t.test('the radius is that of panel, field, items and buttons too', async (t) => {
-    const radii = async (page: Page): Promise<string[]> => Promise.all(['.panel', '.popover', '.composer', '.item', '.search', '.actions', '.icon-button'].map((selector) => computed(page, selector, 'border-radius')));
+    const radii = async (page: Page): Promise<string[]> =>
+      Promise.all(
+        ['.panel', '.popover', '.composer', '.item', '.search', '.actions', '.icon-button'].map((selector) =>
+          computed(page, selector, 'border-radius'),
+        ),
+      );
     const page = await open('<style></style><h1>Page</h1>');
-    const set = (radius: string): Promise<unknown> => page.evaluate(`document.querySelector('style').textContent = 'collab-comments { --collab-radius: ${radius} }'`);
+    const set = (radius: string): Promise<unknown> =>
+      page.evaluate(`document.querySelector('style').textContent = 'collab-comments { --collab-radius: ${radius} }'`);
     t.same(await radii(page), ['16px', '12px', '10px', '10px', '10px', '10px', '8px']);
     await set('6px');
     t.same(await radii(page), ['8px', '6px', '5px', '5px', '5px', '5px', '4px']);
@@ -78,7 +130,9 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
     await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'de')`);
     await page.getByText('2 Antworten').waitFor();
     // The characters of a line that are left of the one before them.
-    const misplaced = await page.evaluate<string[]>(`[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('time, .quiet')].flatMap((element) => {
+    const misplaced = await page.evaluate<
+      string[]
+    >(`[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('time, .quiet')].flatMap((element) => {
       const texts = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== '');
       return texts.flatMap((text) => {
         const range = document.createRange();
@@ -87,22 +141,32 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
       });
     })`);
     t.same(misplaced, []);
-    const [replies, head] = await page.evaluate<[number, number]>(`['.replies', '.item-text'].map((selector) => document.querySelector('collab-comments').shadowRoot.querySelector(selector).getBoundingClientRect().right)`);
+    const [replies, head] = await page.evaluate<[number, number]>(
+      `['.replies', '.item-text'].map((selector) => document.querySelector('collab-comments').shadowRoot.querySelector(selector).getBoundingClientRect().right)`,
+    );
     t.equal(replies, head);
   });
 
   await t.test('a language is loaded where it is chosen, and one from right to left turns the widget', async (t) => {
     const page = await open('<h1>Page</h1>');
     const loaded: string[] = [];
-    page.on('request', (request) => loaded.push(...(/\/widget\/(\w+(?:-\w+)*)-\w+\.js/.exec(request.url())?.slice(1) ?? [])));
+    page.on('request', (request) =>
+      loaded.push(...(/\/widget\/(\w+(?:-\w+)*)-\w+\.js/.exec(request.url())?.slice(1) ?? [])),
+    );
     await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'pl-PL')`);
     await page.getByText('2 odpowiedzi').waitFor();
     await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'ar')`);
     await page.getByText('ردّان').waitFor();
-    t.same(loaded.filter((name) => name !== 'chunk'), ['languages', 'pl', 'ar'], 'no other language');
+    t.same(
+      loaded.filter((name) => name !== 'chunk'),
+      ['languages', 'pl', 'ar'],
+      'no other language',
+    );
     const root = page.locator('collab-comments .root');
     t.equal(await root.getAttribute('lang'), 'ar');
-    const [panel, width] = await page.evaluate<[number, number]>(`[document.querySelector('collab-comments').shadowRoot.querySelector('.panel').getBoundingClientRect().right, innerWidth]`);
+    const [panel, width] = await page.evaluate<[number, number]>(
+      `[document.querySelector('collab-comments').shadowRoot.querySelector('.panel').getBoundingClientRect().right, innerWidth]`,
+    );
     t.equal(await root.getAttribute('dir'), 'rtl');
     t.ok(panel < width / 2 + 200, 'the panel is at the end of the line, on the left');
     await page.evaluate(`document.querySelector('collab-comments').setAttribute('locale', 'sv')`);
@@ -121,7 +185,19 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
     await page.evaluate("document.querySelector('collab-comments').style.setProperty('--collab-link', 'rgb(1, 2, 3)')");
     t.equal(await computed(page, '.body a', 'color'), 'rgb(1, 2, 3)', 'the page may choose the colour of links');
     await page.evaluate("document.querySelector('collab-comments').style.removeProperty('--collab-link')");
-    const accents = ['#000', '#fff', '#ffd400', '#0000ff', '#00ff00', '#ff0000', '#ff00ff', '#777', '#0a1a5c', 'hsl(16 100% 50%)', 'oklch(0.7 0.3 150)'];
+    const accents = [
+      '#000',
+      '#fff',
+      '#ffd400',
+      '#0000ff',
+      '#00ff00',
+      '#ff0000',
+      '#ff00ff',
+      '#777',
+      '#0a1a5c',
+      'hsl(16 100% 50%)',
+      'oklch(0.7 0.3 150)',
+    ];
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       // The contrast of text or icon with the first background behind it that is not transparent.
@@ -145,35 +221,66 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
           });
         });
       })()`);
-      for (const [accent, selector, contrast] of contrasts) t.ok(contrast >= 4.5, `${accent} in ${colorScheme}: ${selector} has ${contrast}`);
+      for (const [accent, selector, contrast] of contrasts)
+        t.ok(contrast >= 4.5, `${accent} in ${colorScheme}: ${selector} has ${contrast}`);
     }
     await page.emulateMedia({ colorScheme: 'light' });
     await page.evaluate("document.querySelector('collab-comments').style.removeProperty('--collab-accent')");
   });
 
-  await t.test('with forced colours, what has the focus, is selected or floats has lines and colours of the system', async (t) => {
-    await page.emulateMedia({ forcedColors: 'active' });
-    const system = await page.evaluate<Record<string, string>>(`(() => {
+  await t.test(
+    'with forced colours, what has the focus, is selected or floats has lines and colours of the system',
+    async (t) => {
+      await page.emulateMedia({ forcedColors: 'active' });
+      const system = await page.evaluate<Record<string, string>>(`(() => {
       const probe = document.body.appendChild(document.createElement('i'));
       return Object.fromEntries(['Highlight', 'HighlightText', 'CanvasText'].map((name) => { probe.style.color = name; return [name, getComputedStyle(probe).color]; }));
     })()`);
-    for (const selector of ['.panel', '.popover', '.search', '.actions']) {
-      t.same([await computed(page, selector, 'border-top-style'), await computed(page, selector, 'border-top-color')], ['solid', system['CanvasText']], `${selector} has an edge`);
-    }
-    t.not(await computed(page, '.pin', 'border-top-style'), 'none', 'a pin has an edge');
-    for (const selector of ['.pin.open', '.tabs [aria-checked=true]']) {
-      t.same([await computed(page, selector, 'background-color'), await computed(page, selector, 'color')], [system['Highlight'], system['HighlightText']], `${selector} is seen to be selected`);
-    }
-    t.equal(await computed(page, '.composer', 'outline-color'), system['Highlight'], 'the field that has the focus is');
-    t.equal(await computed(page, '.item-main[aria-current=true]', 'border-inline-start-color'), system['Highlight'], 'so is the open thread in the list');
-    await page.locator('collab-comments .search input').focus();
-    t.equal(await computed(page, '.search', 'outline-color'), system['Highlight'], 'a field has a visible focus');
-    await page.keyboard.press('Tab');
-    t.same([await computed(page, '.tabs [aria-checked=true]', 'outline-style'), await computed(page, '.tabs [aria-checked=true]', 'outline-color')], ['solid', system['Highlight']], 'the keyboard shows where it is');
-    await page.locator('collab-comments .pin').first().focus();
-    t.same([await computed(page, '.pin', 'outline-style'), await computed(page, '.pin', 'outline-color')], ['solid', system['Highlight']], 'so it does on a pin');
-    await page.emulateMedia({ forcedColors: 'none' });
-  });
+      for (const selector of ['.panel', '.popover', '.search', '.actions']) {
+        t.same(
+          [await computed(page, selector, 'border-top-style'), await computed(page, selector, 'border-top-color')],
+          ['solid', system['CanvasText']],
+          `${selector} has an edge`,
+        );
+      }
+      t.not(await computed(page, '.pin', 'border-top-style'), 'none', 'a pin has an edge');
+      for (const selector of ['.pin.open', '.tabs [aria-checked=true]']) {
+        t.same(
+          [await computed(page, selector, 'background-color'), await computed(page, selector, 'color')],
+          [system['Highlight'], system['HighlightText']],
+          `${selector} is seen to be selected`,
+        );
+      }
+      t.equal(
+        await computed(page, '.composer', 'outline-color'),
+        system['Highlight'],
+        'the field that has the focus is',
+      );
+      t.equal(
+        await computed(page, '.item-main[aria-current=true]', 'border-inline-start-color'),
+        system['Highlight'],
+        'so is the open thread in the list',
+      );
+      await page.locator('collab-comments .search input').focus();
+      t.equal(await computed(page, '.search', 'outline-color'), system['Highlight'], 'a field has a visible focus');
+      await page.keyboard.press('Tab');
+      t.same(
+        [
+          await computed(page, '.tabs [aria-checked=true]', 'outline-style'),
+          await computed(page, '.tabs [aria-checked=true]', 'outline-color'),
+        ],
+        ['solid', system['Highlight']],
+        'the keyboard shows where it is',
+      );
+      await page.locator('collab-comments .pin').first().focus();
+      t.same(
+        [await computed(page, '.pin', 'outline-style'), await computed(page, '.pin', 'outline-color')],
+        ['solid', system['Highlight']],
+        'so it does on a pin',
+      );
+      await page.emulateMedia({ forcedColors: 'none' });
+    },
+  );
 
   await t.test('nothing of it is printed', async (t) => {
     await page.emulateMedia({ media: 'print' });

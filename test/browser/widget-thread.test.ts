@@ -8,19 +8,32 @@ const root = "document.querySelector('collab-comments').shadowRoot";
 const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
 
 t.test('an open thread and the list of threads', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
-  const page = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' }), cluster, 'ann');
+  const page = await openDemo(
+    t,
+    await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' }),
+    cluster,
+    'ann',
+  );
   await api(cluster, 'PUT', '/users/max', { name: longName });
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
   const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression), 10_000);
   const createThread = async (body: string): Promise<string> => {
-    const answer = await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'max', body, position: { x: 0.7, y: 0.1 } });
+    const answer = await api(cluster, 'POST', '/rooms/demo/threads', {
+      userId: 'max',
+      body,
+      position: { x: 0.7, y: 0.1 },
+    });
     return ((await answer.json()) as { thread: { id: string } }).thread.id;
   };
   const threadId = await createThread('Number 0');
-  const reply = (body: string): Promise<Response> => api(cluster, 'POST', `/threads/${threadId}/comments`, { userId: 'bob', body });
+  const reply = (body: string): Promise<Response> =>
+    api(cluster, 'POST', `/threads/${threadId}/comments`, { userId: 'bob', body });
   for (let number = 1; number < 26; number += 1) await reply(`Number ${number}`);
   const list = `${root}.querySelector('.comments')`;
   const open = async (): Promise<void> => {
@@ -87,7 +100,10 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     try {
       await field(page).fill('On its way');
       await field(page).press('Enter');
-      await popover(page).locator('.comment.pending', { hasText: 'On its way' }).getByText('Sending…').waitFor({ timeout: 5_000 });
+      await popover(page)
+        .locator('.comment.pending', { hasText: 'On its way' })
+        .getByText('Sending…')
+        .waitFor({ timeout: 5_000 });
       t.equal(await page.evaluate(`getComputedStyle(${root}.querySelector('.comment.pending')).opacity`), '1');
     } finally {
       for (const pid of workers) process.kill(pid, 'SIGCONT');
@@ -100,7 +116,13 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     await own.hover();
     await own.getByRole('button', { name: 'More actions' }).click();
     await own.getByRole('menu').waitFor();
-    for (const [key, name] of [['ArrowDown', 'Edit'], ['End', 'Delete'], ['Home', 'Copy link'], ['ArrowUp', 'Delete'], ['ArrowDown', 'Copy link']] as const) {
+    for (const [key, name] of [
+      ['ArrowDown', 'Edit'],
+      ['End', 'Delete'],
+      ['Home', 'Copy link'],
+      ['ArrowUp', 'Delete'],
+      ['ArrowDown', 'Copy link'],
+    ] as const) {
       await page.keyboard.press(key);
       t.equal(await page.evaluate(`${root}.activeElement.innerText`), name, key);
     }
@@ -123,7 +145,12 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
         }).map(({ className, localName }) => localName + '.' + className);
       })()`);
       t.strictSame(outside, [], direction);
-      t.ok(await page.evaluate(`(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(${item}.querySelector('.name'))`), 'the name is cut');
+      t.ok(
+        await page.evaluate(
+          `(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(${item}.querySelector('.name'))`,
+        ),
+        'the name is cut',
+      );
     }
   });
 
@@ -136,7 +163,10 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
 
   await t.test('in a frame that may not submit forms comments are sent, by key and by button', async (t) => {
     const inner = await servePage(t, cluster, '<h1>Inner</h1>');
-    const outer = await serveHtml(t, `<!doctype html><title>Outer</title><iframe sandbox="allow-scripts" src="${inner}" width="900" height="700"></iframe>`);
+    const outer = await serveHtml(
+      t,
+      `<!doctype html><title>Outer</title><iframe sandbox="allow-scripts" src="${inner}" width="900" height="700"></iframe>`,
+    );
     const framed = await openPage(t, await browser.newContext({ viewport: { width: 1000, height: 800 } }), outer);
     const frame = framed.frameLocator('iframe');
     await frame.getByRole('button', { name: 'Add a comment' }).click();

@@ -7,7 +7,10 @@ import { api, openDemo, pin, popover } from '../helpers/widget-page.ts';
 const REFUSED = 'notes.txt cannot be attached.';
 const DROP_HINT = 'Drop files on an open thread or a new comment.';
 
-/** What is wrong with the places of the messages, at last; empty once each is within the window and beside all of `kept`. */
+/**
+ * What is wrong with the places of the messages, at last; empty once each is within the window and beside all of
+ * `kept`.
+ */
 async function complaints(page: Page, kept: readonly string[]): Promise<readonly string[]> {
   let found: readonly string[] = [];
   const read = `(() => {
@@ -32,7 +35,9 @@ async function complaints(page: Page, kept: readonly string[]): Promise<readonly
 
 /** Refuses a file that is attached to the open field. */
 async function refuseFile(page: Page): Promise<void> {
-  await popover(page).locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
+  await popover(page)
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
   await page.getByText(REFUSED).waitFor();
 }
 
@@ -47,11 +52,21 @@ async function dropOnPanel(page: Page): Promise<void> {
 }
 
 t.test('messages cover nothing that is needed and stay within the window', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 800 } });
-  const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ann', body: 'In the corner', position: { x: 0.97, y: 0.5 } })).json()) as { thread: { id: string } };
-  for (let reply = 1; reply <= 9; reply++) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `Reply ${reply}` });
+  const { thread } = (await (
+    await api(cluster, 'POST', '/rooms/demo/threads', {
+      userId: 'ann',
+      body: 'In the corner',
+      position: { x: 0.97, y: 0.5 },
+    })
+  ).json()) as { thread: { id: string } };
+  for (let reply = 1; reply <= 9; reply++)
+    await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `Reply ${reply}` });
   const page = await openDemo(t, context, cluster, 'ann', /status of 4\d\d/);
   const widget = "document.querySelector('collab-comments')";
   const panel = (open: boolean): Promise<void> => page.evaluate(`${widget}.togglePanel(${open})`);
@@ -68,7 +83,13 @@ t.test('messages cover nothing that is needed and stay within the window', { ski
   };
   const ofThread = ['.popover [aria-label="Close"]', '.popover .send'];
 
-  for (const [width, height] of [[1200, 800], [1100, 750], [660, 800], [375, 667], [320, 568]] as const) {
+  for (const [width, height] of [
+    [1200, 800],
+    [1100, 750],
+    [660, 800],
+    [375, 667],
+    [320, 568],
+  ] as const) {
     await t.test(`an open thread in a window of ${width} × ${height}`, async (t) => {
       await page.setViewportSize({ width, height });
       await openThread();
@@ -120,7 +141,9 @@ t.test('messages cover nothing that is needed and stay within the window', { ski
     await page.setViewportSize({ width: 844, height: 390 });
     await openThread();
     for (const name of ['one', 'two', 'three']) {
-      await popover(page).locator('input[type=file]').setInputFiles({ name: `${name}.txt`, mimeType: 'text/plain', buffer: Buffer.from('x') });
+      await popover(page)
+        .locator('input[type=file]')
+        .setInputFiles({ name: `${name}.txt`, mimeType: 'text/plain', buffer: Buffer.from('x') });
       await page.getByText(`${name}.txt cannot be attached.`).waitFor();
     }
     t.ok(await isReached('.toast button'), 'in the thread');
@@ -155,14 +178,17 @@ t.test('messages cover nothing that is needed and stay within the window', { ski
     await popover(page).getByRole('button', { name: 'Cancel' }).click();
   });
 
-  await t.test('a thread that is opened from the panel on a phone hides the panel, and its closing shows it again', async () => {
-    await page.evaluate(`${widget}.placement = 'bottom-right'`);
-    await panel(true);
-    await page.locator('collab-comments .panel .item', { hasText: 'In the corner' }).click();
-    await popover(page).waitFor();
-    await page.locator('collab-comments .panel').waitFor({ state: 'hidden' });
-    await popover(page).getByRole('button', { name: 'Close' }).click();
-    await page.locator('collab-comments .panel').waitFor();
-    await pin(page, 'In the corner').waitFor({ state: 'attached' });
-  });
+  await t.test(
+    'a thread that is opened from the panel on a phone hides the panel, and its closing shows it again',
+    async () => {
+      await page.evaluate(`${widget}.placement = 'bottom-right'`);
+      await panel(true);
+      await page.locator('collab-comments .panel .item', { hasText: 'In the corner' }).click();
+      await popover(page).waitFor();
+      await page.locator('collab-comments .panel').waitFor({ state: 'hidden' });
+      await popover(page).getByRole('button', { name: 'Close' }).click();
+      await page.locator('collab-comments .panel').waitFor();
+      await pin(page, 'In the corner').waitFor({ state: 'attached' });
+    },
+  );
 });

@@ -6,7 +6,10 @@ import { servePage } from '../helpers/own-page.ts';
 import { comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('in the widget on a page that traps the focus in a dialog', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.stop());
   const html = await readFile(new URL('pages/traps.html', import.meta.url), 'utf8');
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
@@ -16,7 +19,14 @@ t.test('in the widget on a page that traps the focus in a dialog', { skip: skipR
   await page.keyboard.press('Escape');
   const inside = (): Promise<string> => page.locator('#inside').inputValue();
 
-  for (const [name, role] of [['focus-trap', false], ['focus-trap', true], ['bootstrap', true], ['jquery-ui', false], ['radix', true], ['headless', true]] as const) {
+  for (const [name, role] of [
+    ['focus-trap', false],
+    ['focus-trap', true],
+    ['bootstrap', true],
+    ['jquery-ui', false],
+    ['radix', true],
+    ['headless', true],
+  ] as const) {
     await t.test(`one can write: ${name}${role ? ' in a dialog that says so' : ''}`, async (t) => {
       await page.locator('#title').click();
       await page.evaluate(`trap(${JSON.stringify(name)}, ${role})`);
@@ -34,7 +44,9 @@ t.test('in the widget on a page that traps the focus in a dialog', { skip: skipR
       t.equal(await inside(), 'own', 'the dialog has the focus when the user turns to it');
       await popover(page).getByRole('button', { name: 'Close' }).click();
       await page.evaluate('untrap()');
-      await until(() => page.evaluate<boolean>("document.querySelector('collab-comments')?.parentElement === document.body"));
+      await until(() =>
+        page.evaluate<boolean>("document.querySelector('collab-comments')?.parentElement === document.body"),
+      );
       await live(page);
     });
   }
@@ -53,8 +65,11 @@ t.test('in the widget on a page that traps the focus in a dialog', { skip: skipR
   });
 
   await t.test('the widget stays when a dialog replaces its content, and returns when it is hidden', async (t) => {
-    await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<div id="sheet" role="dialog" aria-modal="true" style="display:none"><p>One</p><p>Two</p></div>')`);
-    const parent = (): Promise<string> => page.evaluate<string>("document.querySelector('collab-comments')?.parentElement?.id ?? ''");
+    await page.evaluate(
+      `document.body.insertAdjacentHTML('beforeend', '<div id="sheet" role="dialog" aria-modal="true" style="display:none"><p>One</p><p>Two</p></div>')`,
+    );
+    const parent = (): Promise<string> =>
+      page.evaluate<string>("document.querySelector('collab-comments')?.parentElement?.id ?? ''");
     t.equal(await parent(), '');
     await page.evaluate("document.querySelector('#sheet').style.display = 'block'");
     await until(async () => (await parent()) === 'sheet');
@@ -62,6 +77,8 @@ t.test('in the widget on a page that traps the focus in a dialog', { skip: skipR
     await until(async () => (await parent()) === 'sheet');
     await live(page);
     await page.evaluate("document.querySelector('#sheet').style.display = 'none'");
-    await until(async () => (await parent()) === '' && (await page.locator('collab-comments:popover-open').count()) === 0);
+    await until(
+      async () => (await parent()) === '' && (await page.locator('collab-comments:popover-open').count()) === 0,
+    );
   });
 });

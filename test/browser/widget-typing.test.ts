@@ -20,7 +20,10 @@ const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
 const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector('.popover .composer textarea')";
 
 t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 1,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
@@ -94,9 +97,18 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     await popover(page).getByRole('button', { name: 'Skin tone' }).click();
     await popover(page).getByRole('button', { name: '👋🏻 wave' }).click();
     await comment.getByRole('button', { name: /^👋🏻 1: / }).waitFor();
-    t.same((await taken()).filter((name) => /^(keydown|beforeinput)/.test(name)), [], 'the page hears nothing of it');
+    t.same(
+      (await taken()).filter((name) => /^(keydown|beforeinput)/.test(name)),
+      [],
+      'the page hears nothing of it',
+    );
     await react('rocket', 'ArrowDown');
-    t.match(await page.evaluate("document.querySelector('collab-comments').shadowRoot.activeElement.getAttribute('aria-label')"), /^🚀 /);
+    t.match(
+      await page.evaluate(
+        "document.querySelector('collab-comments').shadowRoot.activeElement.getAttribute('aria-label')",
+      ),
+      /^🚀 /,
+    );
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Escape');
     t.equal(await popover(page).locator('.all-emojis').count(), 0);
@@ -105,7 +117,9 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
 
   await t.test('is not sent by the Enter that confirms a word of an input method', async (t) => {
     await field(page).fill('日本');
-    const prevented = await page.evaluate<boolean>(`!${AREA}.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true, composed: true }))`);
+    const prevented = await page.evaluate<boolean>(
+      `!${AREA}.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true, composed: true }))`,
+    );
     t.equal(prevented, false);
     t.equal(await text(), '日本');
     await field(page).fill('');
@@ -119,31 +133,44 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
         clipboardData.items.add(new File([new Uint8Array(8)], 'picture.png', { type: 'image/png' }));
         return !${AREA}.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true, composed: true }));
       })()`);
-    t.equal(await paste({ 'text/plain': 'A\tB', 'text/html': '<table><tr><td>A<td>B</table>' }), false, 'cells are left to the browser');
+    t.equal(
+      await paste({ 'text/plain': 'A\tB', 'text/html': '<table><tr><td>A<td>B</table>' }),
+      false,
+      'cells are left to the browser',
+    );
     t.equal(await popover(page).locator('.upload').count(), 0);
     t.equal(await paste({ 'text/plain': 'picture.png' }), true, 'a file that was copied');
     t.equal(await paste({ 'text/html': '<img src="https://example.com/picture.png">' }), true, 'a picture of a page');
     t.equal(await paste({}), true, 'a screenshot');
   });
 
-  await t.test('of two people with one name, notifies the one who was chosen, also after clearing and choosing again', async (t) => {
-    await api(cluster, 'PUT', '/users/max-of-sales', { name: 'Max' });
-    const choose = async (id: string): Promise<void> => {
-      await page.keyboard.type('@Max');
-      await popover(page).getByRole('option', { name: new RegExp(`^Max ${id}$`) }).click();
-      await until(async () => (await text()).endsWith('@Max '));
-    };
-    await field(page).fill('');
-    await field(page).click();
-    await choose('max-of-sales');
-    await field(page).fill('');
-    await choose('max');
-    await page.keyboard.type('please');
-    await page.keyboard.press('Enter');
-    await popover(page).locator('.comment:not(.pending)', { hasText: '@Max please' }).waitFor();
-    const { threads } = (await (await api(cluster, 'GET', '/rooms/own?include=comments')).json()) as { threads: { comments: { body: string; mentions: string[] }[] }[] };
-    t.strictSame(threads.flatMap(({ comments }) => comments).find(({ body }) => body === '@Max please')?.mentions, ['max']);
-  });
+  await t.test(
+    'of two people with one name, notifies the one who was chosen, also after clearing and choosing again',
+    async (t) => {
+      await api(cluster, 'PUT', '/users/max-of-sales', { name: 'Max' });
+      const choose = async (id: string): Promise<void> => {
+        await page.keyboard.type('@Max');
+        await popover(page)
+          .getByRole('option', { name: new RegExp(`^Max ${id}$`) })
+          .click();
+        await until(async () => (await text()).endsWith('@Max '));
+      };
+      await field(page).fill('');
+      await field(page).click();
+      await choose('max-of-sales');
+      await field(page).fill('');
+      await choose('max');
+      await page.keyboard.type('please');
+      await page.keyboard.press('Enter');
+      await popover(page).locator('.comment:not(.pending)', { hasText: '@Max please' }).waitFor();
+      const { threads } = (await (await api(cluster, 'GET', '/rooms/own?include=comments')).json()) as {
+        threads: { comments: { body: string; mentions: string[] }[] }[];
+      };
+      t.strictSame(threads.flatMap(({ comments }) => comments).find(({ body }) => body === '@Max please')?.mentions, [
+        'max',
+      ]);
+    },
+  );
 
   await t.test('an edit that meets a newer text says so and keeps both', async (t) => {
     await field(page).fill('As it was');
@@ -171,6 +198,9 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     await taken();
     await field(page).press('Escape');
     await popover(page).waitFor({ state: 'detached' });
-    t.strictSame((await taken()).filter((name) => name.startsWith('keydown')), []);
+    t.strictSame(
+      (await taken()).filter((name) => name.startsWith('keydown')),
+      [],
+    );
   });
 });

@@ -4,7 +4,10 @@ import { startCluster, until } from '../helpers/cluster.ts';
 import { api, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('what is unread', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 2,
+    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
@@ -14,8 +17,16 @@ t.test('what is unread', { skip: skipReason }, async (t) => {
   const frames: string[] = [];
   bob.on('websocket', (socket) => socket.on('framesent', ({ payload }) => frames.push(String(payload))));
   await bob.reload();
-  const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Ask @Bob', position: { x: 0.4, y: 0.3 }, mentions: ['bob'] })).json()) as { thread: { id: string } };
-  const mention = (body: string): Promise<Response> => api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ci-bot', body, mentions: ['bob'] });
+  const { thread } = (await (
+    await api(cluster, 'POST', '/rooms/demo/threads', {
+      userId: 'ci-bot',
+      body: 'Ask @Bob',
+      position: { x: 0.4, y: 0.3 },
+      mentions: ['bob'],
+    })
+  ).json()) as { thread: { id: string } };
+  const mention = (body: string): Promise<Response> =>
+    api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'ci-bot', body, mentions: ['bob'] });
   const unreadOnServer = async (): Promise<number> => {
     const answer = (await (await api(cluster, 'GET', '/users/bob/notifications')).json()) as { unreadCount: number };
     return answer.unreadCount;
@@ -46,7 +57,10 @@ t.test('what is unread', { skip: skipReason }, async (t) => {
   });
 
   await t.test('in a hidden page the open thread becomes unread, until the page is shown again', async (t) => {
-    const show = (state: string): Promise<unknown> => bob.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' }); document.dispatchEvent(new Event('visibilitychange'))`);
+    const show = (state: string): Promise<unknown> =>
+      bob.evaluate(
+        `Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' }); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
     await show('hidden');
     await mention('While away');
     await badge.getByText('1', { exact: true }).waitFor();

@@ -22,10 +22,25 @@ t.test('an admin is created, listed and removed', async (t) => {
   t.strictSame(await admin('list'), { items: [made] });
   t.match((await collab(['admin', 'list', '--dir', dir])).stdout, /^EMAIL +ID +CREATED\nops@example\.com /);
 
-  t.match(await collab(['admin', 'create', 'ops@example.com', '--password', PASSWORD, '--dir', dir]), { code: 1, stdout: '', stderr: /already.*\n {2}→ `collab admin password/ });
-  t.match(await collab(['admin', 'remove', 'ops@example.com', '--dir', dir]), { code: 2, stderr: /removes the admin ops@example\.com.*\n {2}→ Add --yes/ });
-  t.strictSame(await admin('remove', 'OPS@example.com', '--yes'), { removed: true, id: made.id, email: 'ops@example.com' });
-  t.match(await collab(['admin', 'remove', 'ops@example.com', '--yes', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab admin list --dir \S+` lists/ });
+  t.match(await collab(['admin', 'create', 'ops@example.com', '--password', PASSWORD, '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /already.*\n {2}→ `collab admin password/,
+  });
+  t.match(await collab(['admin', 'remove', 'ops@example.com', '--dir', dir]), {
+    code: 2,
+    stderr: /removes the admin ops@example\.com.*\n {2}→ Add --yes/,
+  });
+  t.strictSame(await admin('remove', 'OPS@example.com', '--yes'), {
+    removed: true,
+    id: made.id,
+    email: 'ops@example.com',
+  });
+  t.match(await collab(['admin', 'remove', 'ops@example.com', '--yes', '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /→ `collab admin list --dir \S+` lists/,
+  });
 });
 
 t.test('an invalid admin is refused with the reason', async (t) => {
@@ -46,7 +61,8 @@ t.test('a running server applies changes at once', async (t) => {
       headers: { 'Content-Type': 'application/json', ...(token !== null && { Authorization: `Bearer ${token}` }) },
       body: body === undefined ? null : JSON.stringify(body),
     });
-  const login = async (password: string): Promise<Response> => ask('POST', '/auth/login', null, { email: 'ops@example.com', password });
+  const login = async (password: string): Promise<Response> =>
+    ask('POST', '/auth/login', null, { email: 'ops@example.com', password });
 
   await admin('create', 'ops@example.com', '--password', PASSWORD);
   const answer = await login(PASSWORD);
@@ -56,7 +72,9 @@ t.test('a running server applies changes at once', async (t) => {
   t.equal(made.status, 201);
   t.match(await collabJson(t, ['env', 'show', 'made-by-admin', '--dir', dir]), { slug: 'made-by-admin' });
 
-  const key = (await (await ask('POST', '/environments/made-by-admin/keys', token, { kind: 'secret', name: 'ci' })).json()) as { key: { id: string; secretKey: string } };
+  const key = (await (
+    await ask('POST', '/environments/made-by-admin/keys', token, { kind: 'secret', name: 'ci' })
+  ).json()) as { key: { id: string; secretKey: string } };
   const use = () => fetch(`${server.url}/api/v1/rooms`, { headers: { Authorization: `Bearer ${key.key.secretKey}` } });
   t.equal((await use()).status, 200);
 
@@ -66,6 +84,17 @@ t.test('a running server applies changes at once', async (t) => {
   t.equal((await login('another long password')).status, 200);
 
   await server.end();
-  const { items } = await collabJson<{ items: { id: string; lastUsedAt: string | null }[] }>(t, ['key', 'list', '--env', 'made-by-admin', '--dir', dir]);
-  t.match(items.find(({ id }) => id === key.key.id), { lastUsedAt: /^\d{4}-.*Z$/ }, 'what was used last is written before the end at the latest');
+  const { items } = await collabJson<{ items: { id: string; lastUsedAt: string | null }[] }>(t, [
+    'key',
+    'list',
+    '--env',
+    'made-by-admin',
+    '--dir',
+    dir,
+  ]);
+  t.match(
+    items.find(({ id }) => id === key.key.id),
+    { lastUsedAt: /^\d{4}-.*Z$/ },
+    'what was used last is written before the end at the latest',
+  );
 });

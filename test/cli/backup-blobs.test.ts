@@ -22,7 +22,12 @@ t.test('uploads are inspected, backed up, restored and checked without a path to
   const { ctx: base, ann, environment } = await createWorld(t);
   const ctx = { ...base, blobs: new MemoryBlobs(), media: new LocalMedia() };
   const upload = async (filename: string, contentType: string, content: Buffer): Promise<object> => {
-    const received = await beginUpload(ctx, ann, { uploads: { megapixelsPerMinute: 100 } }, { filename, contentType, isDeclared: true, minBytes: 0 });
+    const received = await beginUpload(
+      ctx,
+      ann,
+      { uploads: { megapixelsPerMinute: 100 } },
+      { filename, contentType, isDeclared: true, minBytes: 0 },
+    );
     await received.write(content.subarray(0, 100));
     await received.write(content.subarray(100));
     return received.finish();
@@ -34,16 +39,30 @@ t.test('uploads are inspected, backed up, restored and checked without a path to
 
   const recorded = new RecordedFiles();
   recorded.add(ENVIRONMENTS, environment.id, '{}');
-  for (const { key, value } of await ctx.store.range(filesOf(environment.id))) recorded.add(filesOf(environment.id), key, value);
+  for (const { key, value } of await ctx.store.range(filesOf(environment.id)))
+    recorded.add(filesOf(environment.id), key, value);
   const to = tempFolder(t);
   const { files, sums } = await copyFiles(ctx.blobs, to, recorded, progress, new AbortController().signal);
   t.match(files, { count: 4, missing: [], damaged: [] });
-  t.equal(readdirSync(join(to, 'files'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length, 4);
+  t.equal(
+    readdirSync(join(to, 'files'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
+    4,
+  );
 
   const restored = { ...ctx, blobs: new MemoryBlobs() };
   for (const [path, sha256] of sums) {
     const [environmentId, name] = blobAt(path) ?? ['', ''];
-    t.equal(await fileToBlob(join(to, path), createHash('sha256').update('other').digest('hex'), restored.blobs, environmentId, name), null, 'not what was backed up');
+    t.equal(
+      await fileToBlob(
+        join(to, path),
+        createHash('sha256').update('other').digest('hex'),
+        restored.blobs,
+        environmentId,
+        name,
+      ),
+      null,
+      'not what was backed up',
+    );
     t.ok(await fileToBlob(join(to, path), sha256, restored.blobs, environmentId, name));
   }
   t.same(await checkFiles(restored), { files: 4, lost: [] });

@@ -30,7 +30,11 @@ interface Check {
 
 async function api<T>(server: Server, method: string, path: string, body?: object): Promise<T> {
   const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(`${server.url}/api/v1${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const answer = await fetch(`${server.url}/api/v1${path}`, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
   if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
@@ -41,25 +45,36 @@ async function filesCheck(of: string): Promise<Check | undefined> {
 }
 
 /** The files on a server's disk. */
-const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string => join(data, 'files', keys.environment.id, id.slice(0, 10), id);
+const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string =>
+  join(data, 'files', keys.environment.id, id.slice(0, 10), id);
 
 t.before(async () => {
   keys = await newFolder(dir);
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
+  writeFileSync(
+    join(dir, 'config.json'),
+    JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }),
+  );
   token = await userToken(keys, 'ann');
 });
 
 t.test('backups of a server that keeps deleting files contain every file that their records name', async (t) => {
   const server = await startServer(t, dir, ['--workers', '1']);
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
-  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', {
+    userId: 'ann',
+    body: 'first',
+  });
   interface Written {
     readonly comment: string;
     readonly file: Attachment;
   }
   const write = async (): Promise<Written> => {
     const file = await uploadSound(server, keys, token);
-    const { comment } = await api<{ comment: { id: string } }>(server, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: '', attachmentIds: [file.id] });
+    const { comment } = await api<{ comment: { id: string } }>(server, 'POST', `/threads/${thread.id}/comments`, {
+      userId: 'ann',
+      body: '',
+      attachmentIds: [file.id],
+    });
     return { comment: comment.id, file };
   };
   const living: Written[] = [];
@@ -73,7 +88,8 @@ t.test('backups of a server that keeps deleting files contain every file that th
     }
   })();
   const made: BackupOutput[] = [];
-  for (let i = 0; i < BACKUPS; i++) made.push(await collabJson<BackupOutput>(t, ['backup', join(folder, `backup${i}`), '--dir', dir]));
+  for (let i = 0; i < BACKUPS; i++)
+    made.push(await collabJson<BackupOutput>(t, ['backup', join(folder, `backup${i}`), '--dir', dir]));
   loading = false;
   await load;
   const gone = await write();
@@ -95,11 +111,17 @@ t.test('every file that the restored server shows can be loaded', async (t) => {
   const to = join(folder, 'restored0');
   const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
   const { items } = await api<{ items: { id: string }[] }>(server, 'GET', '/rooms/lobby/threads');
-  const page = await api<{ items: { attachments: Attachment[] }[] }>(server, 'GET', `/threads/${items[0]?.id}/comments?limit=100`);
+  const page = await api<{ items: { attachments: Attachment[] }[] }>(
+    server,
+    'GET',
+    `/threads/${items[0]?.id}/comments?limit=100`,
+  );
   const attachments = page.items.flatMap((item) => item.attachments);
   t.ok(attachments.length >= LIVING);
   for (const { url } of attachments) {
-    const answer = await fetch(server.url + new URL(url).pathname, { headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token } });
+    const answer = await fetch(server.url + new URL(url).pathname, {
+      headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token },
+    });
     t.equal(answer.status, 200);
     await answer.arrayBuffer();
   }
@@ -122,13 +144,26 @@ t.test('a backup reports the files that the server itself has lost or damaged, a
   const damaged = [`${keys.environment.id}/${flipped.id.slice(0, 10)}/${flipped.id}`];
   t.match(JSON.parse(stdout), { verified: false, files: { missing, damaged } });
   // On a slow machine, lines about the progress come before.
-  t.match(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? ''), { error: { message: /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server \(/, remedies: [/./] } });
+  t.match(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? ''), {
+    error: {
+      message:
+        /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server \(/,
+      remedies: [/./],
+    },
+  });
   t.match(JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')), { files: { missing, damaged } });
-  t.match(readFileSync(join(to, 'SHA256SUMS'), 'utf8'), createHash('sha256').update(bytes).digest('hex'), 'it is in the backup as it is');
+  t.match(
+    readFileSync(join(to, 'SHA256SUMS'), 'utf8'),
+    createHash('sha256').update(bytes).digest('hex'),
+    'it is in the backup as it is',
+  );
   const told = await collab(['backup', join(folder, 'faulty too'), '--dir', dir]);
   t.match(told, { code: 1, stdout: /^The backup was written, but files of the server are missing or damaged\.\n/ });
   t.notMatch(told.stdout, /complete|verified/);
-  t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), { code: 0, stderr: /In the backup 2 files are missing or damaged/ });
+  t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), {
+    code: 0,
+    stderr: /In the backup 2 files are missing or damaged/,
+  });
 });
 
 t.test('a flipped bit in a backup is detected when it is restored', async (t) => {

@@ -33,7 +33,11 @@ async function connect(t: Test, server: Server, since: { epoch: string; seq: num
 
 async function api<T>(server: Server, method: string, path: string, body?: object): Promise<T> {
   const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(`${server.url}/api/v1${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const answer = await fetch(`${server.url}/api/v1${path}`, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
   if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
   return (await answer.json()) as T;
 }
@@ -44,14 +48,20 @@ interface Items {
 
 t.before(async () => {
   keys = await newFolder(dir);
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
+  writeFileSync(
+    join(dir, 'config.json'),
+    JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }),
+  );
   token = await userToken(keys, 'ann');
 });
 
 t.test('a backup of a server under write load is complete, and its manifest describes it', async (t) => {
   const server = await startServer(t, dir, ['--workers', '2']);
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
-  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', {
+    userId: 'ann',
+    body: 'first',
+  });
   const file = await uploadSound(server, keys, token);
   filePath = `files/${keys.environment.id}/${file.id.slice(0, 10)}/${file.id}`;
   writeFileSync(join(dir, 'data/files/.staging/half'), 'half a file');
@@ -60,7 +70,8 @@ t.test('a backup of a server under write load is complete, and its manifest desc
   let writing = true;
   let written = 0;
   const writer = (async () => {
-    for (; writing; written++) await api(server, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${written}` });
+    for (; writing; written++)
+      await api(server, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${written}` });
   })();
   while (written < 20) await new Promise((resolve) => setTimeout(resolve, 5));
   const before = written;
@@ -72,25 +83,50 @@ t.test('a backup of a server under write load is complete, and its manifest desc
   const { data } = await seen.frame('welcome');
   position = { epoch: String(data?.['epoch']), seq: made.store.events };
 
-  t.match(made, { kind: 'collab-backup', folder: good, verified: true, store: { environments: 1, epoch: storePart(position.epoch) }, files: { count: 1, bytes: file.sizeBytes, missing: [], damaged: [] } });
+  t.match(made, {
+    kind: 'collab-backup',
+    folder: good,
+    verified: true,
+    store: { environments: 1, epoch: storePart(position.epoch) },
+    files: { count: 1, bytes: file.sizeBytes, missing: [], damaged: [] },
+  });
   t.ok(made.store.events >= before + 1, `${made.store.events} events of ${written} comments`);
   t.strictSame(readdirSync(good).toSorted(), ['SHA256SUMS', 'files', 'manifest.json', 'store']);
   t.equal(statSync(join(good, 'store/data.mdb')).mode & 0o077, 0, 'nobody else can read it');
-  t.match(readFileSync(join(good, 'SHA256SUMS'), 'utf8'), new RegExp(`^[0-9a-f]{64} {2}store/data\\.mdb\n[0-9a-f]{64} {2}${filePath}\n$`));
+  t.match(
+    readFileSync(join(good, 'SHA256SUMS'), 'utf8'),
+    new RegExp(`^[0-9a-f]{64} {2}store/data\\.mdb\n[0-9a-f]{64} {2}${filePath}\n$`),
+  );
   t.strictSame(readdirSync(join(dir, 'data/files/.holds')), [], 'files may be deleted again');
-  t.strictSame(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')), JSON.parse(JSON.stringify({ ...made, folder: undefined, verified: undefined })));
+  t.strictSame(
+    JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')),
+    JSON.parse(JSON.stringify({ ...made, folder: undefined, verified: undefined })),
+  );
   t.equal(await server.end(), 0);
 });
 
 t.test('a backup is never written into a folder that is not empty', async (t) => {
-  t.match(await collab(['backup', good, '--dir', dir]), { code: 1, stdout: '', stderr: /is not empty, so no backup was written\.\n {2}→ Choose a folder that is empty or does not exist/ });
-  t.match(await collab(['backup', join(folder, 'x'), '--dir', join(folder, 'nothing')]), { code: 1, stdout: '', stderr: /There is no Collab folder/ });
+  t.match(await collab(['backup', good, '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /is not empty, so no backup was written\.\n {2}→ Choose a folder that is empty or does not exist/,
+  });
+  t.match(await collab(['backup', join(folder, 'x'), '--dir', join(folder, 'nothing')]), {
+    code: 1,
+    stdout: '',
+    stderr: /There is no Collab folder/,
+  });
   t.notOk(existsSync(join(folder, 'x')));
 });
 
 t.test('it is restored into a new folder, where clients have to reload', async (t) => {
   const to = join(folder, 'restored');
-  const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, ['restore', good, '--dir', to]);
+  const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, [
+    'restore',
+    good,
+    '--dir',
+    to,
+  ]);
   t.not(done.epoch, storePart(position.epoch));
   const epoch = position.epoch.replace(storePart(position.epoch), done.epoch);
   t.match(done, { movedAside: null, dataDir: join(to, 'data') });
@@ -111,14 +147,25 @@ t.test('it is restored into a new folder, where clients have to reload', async (
 t.test('a restore over data needs a confirmation and a stopped server, and moves the old data aside', async (t) => {
   const to = join(folder, 'over');
   const own = await collabJson<InitOutput>(t, ['init', '--dir', to]);
-  t.match(await collab(['restore', good, '--dir', to]), { code: 2, stdout: '', stderr: /replaces the data in .*Nothing was changed.*\n {2}→ Add --yes/ });
+  t.match(await collab(['restore', good, '--dir', to]), {
+    code: 2,
+    stdout: '',
+    stderr: /replaces the data in .*Nothing was changed.*\n {2}→ Add --yes/,
+  });
   const server = await startServer(t, to, ['--workers', '1']);
-  t.match(await collab(['restore', good, '--dir', to, '--yes']), { code: 1, stdout: '', stderr: /A server is running on .*nothing was restored.*\n {2}→ Stop it first/ });
+  t.match(await collab(['restore', good, '--dir', to, '--yes']), {
+    code: 1,
+    stdout: '',
+    stderr: /A server is running on .*nothing was restored.*\n {2}→ Stop it first/,
+  });
   t.equal(await server.end(), 0);
   const { movedAside } = await collabJson<{ movedAside: string }>(t, ['restore', good, '--dir', to, '--yes']);
   t.ok(existsSync(join(movedAside, 'store/data.mdb')));
   const { items } = await collabJson<{ items: { id: string }[] }>(t, ['env', 'list', '--dir', to]);
-  t.strictSame(items.map(({ id }) => id), [keys.environment.id]);
+  t.strictSame(
+    items.map(({ id }) => id),
+    [keys.environment.id],
+  );
   t.not(own.environment.id, keys.environment.id);
 });
 
@@ -132,13 +179,18 @@ t.test('an incomplete or damaged backup is refused, and nothing changes', async 
   await refuse(/is not a complete backup/);
   await collabJson(t, ['backup', bad, '--dir', dir]);
   appendFileSync(join(bad, filePath), '!');
-  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing, is a symbolic link, or was changed\. Nothing was restored/);
+  await refuse(
+    /is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing, is a symbolic link, or was changed\. Nothing was restored/,
+  );
   rmSync(join(bad, 'files'), { recursive: true });
   await refuse(/is damaged: files\/env_/);
   appendFileSync(join(bad, 'SHA256SUMS'), '\n');
   await refuse(/is damaged: SHA256SUMS/);
   writeFileSync(join(bad, 'manifest.json'), '{}');
   await refuse(/was not written by `collab backup`/);
-  writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')) as object), format: 99 }));
+  writeFileSync(
+    join(bad, 'manifest.json'),
+    JSON.stringify({ ...(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')) as object), format: 99 }),
+  );
   await refuse(/created by a newer release of Collab/);
 });

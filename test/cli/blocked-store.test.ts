@@ -15,7 +15,9 @@ t.test('status and doctor name the process that keeps a lock of the store', asyn
   const holder = startFixture('opening-holder', folder, 'exclusive');
   t.teardown(() => killLines(holder));
   await until(() => holder.lines.includes('held'));
-  const finding = new RegExp(`process ${holder.child.pid} \\(opening-holder.*\\) has kept its lock ${join(folder, 'opening', 'lock.mdb')}`);
+  const finding = new RegExp(
+    `process ${holder.child.pid} \\(opening-holder.*\\) has kept its lock ${join(folder, 'opening', 'lock.mdb')}`,
+  );
   const [status, doctor] = await Promise.all([collab(['status', '--dir', dir]), collab(['doctor', '--dir', dir])]);
   t.match(status, { code: 1, stdout: '', stderr: finding });
   t.match(doctor, { code: 1, stdout: finding });
@@ -23,7 +25,10 @@ t.test('status and doctor name the process that keeps a lock of the store', asyn
   const interrupted = startCollab(t, ['doctor', '--dir', dir]);
   // It is waiting for the store then.
   const { pid } = interrupted.process;
-  const children = (): string[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter((child) => child !== '');
+  const children = (): string[] =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .split(' ')
+      .filter((child) => child !== '');
   await until(() => children().some((child) => /\0env\0list\0/.test(readCommandLine(Number(child)))));
   // Null if the signal came before its handler.
   t.ok([143, null].includes(await interrupted.end('SIGTERM')), 'it reacts to a signal meanwhile');

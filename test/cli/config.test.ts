@@ -40,8 +40,13 @@ t.test('check reports a missing folder', async (t) => {
   const dir = join(tempFolder(t), 'nowhere');
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
-  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: '', reason: /^The folder does not exist/, source: dir }] });
-  t.match(JSON.parse(stderr), { error: { code: 'invalid_configuration', message: /^The folder does not exist\. .*nowhere\)$/ } });
+  t.match(JSON.parse(stdout), {
+    valid: false,
+    problems: [{ path: '', reason: /^The folder does not exist/, source: dir }],
+  });
+  t.match(JSON.parse(stderr), {
+    error: { code: 'invalid_configuration', message: /^The folder does not exist\. .*nowhere\)$/ },
+  });
 });
 
 t.test('check exits with 2 and reports every problem', async (t) => {
@@ -49,16 +54,26 @@ t.test('check exits with 2 and reports every problem', async (t) => {
   writeFileSync(join(dir, 'config.json'), '{"port": "x", "hots": 1}');
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
-  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is not an option; did you mean host?' }] });
-  t.match(JSON.parse(stderr), { error: { message: /The configuration has 2 problems:\n {2}port must be .*\n {2}hots is not an option/ } });
+  t.match(JSON.parse(stdout), {
+    valid: false,
+    problems: [{ path: 'port' }, { path: 'hots', reason: 'is not an option; did you mean host?' }],
+  });
+  t.match(JSON.parse(stderr), {
+    error: { message: /The configuration has 2 problems:\n {2}port must be .*\n {2}hots is not an option/ },
+  });
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
 });
 
 t.test('secrets are never shown, not even invalid ones', async (t) => {
   const dir = tempFolder(t);
-  writeFileSync(join(dir, 'config.json'), '{"turn": {"urls": ["turn:turn.example.com:3478?transport=udp"], "secret": ["north-pole", "old-pole"]}}');
+  writeFileSync(
+    join(dir, 'config.json'),
+    '{"turn": {"urls": ["turn:turn.example.com:3478?transport=udp"], "secret": ["north-pole", "old-pole"]}}',
+  );
   const json = await collab(['config', 'check', '--dir', dir, '--json']);
-  t.match(JSON.parse(json.stdout), { config: { turn: { urls: ['turn:turn.example.com:3478?transport=udp'], secret: ['(hidden)', '(hidden)'] } } });
+  t.match(JSON.parse(json.stdout), {
+    config: { turn: { urls: ['turn:turn.example.com:3478?transport=udp'], secret: ['(hidden)', '(hidden)'] } },
+  });
   const table = await collab(['config', 'check', '--dir', dir]);
   t.match(table.stdout, /turn\.secret +\(hidden\)/);
   writeFileSync(join(dir, 'config.json'), '{"turn": {"secret": ["north pole"]}}');

@@ -8,11 +8,19 @@ import { callsBeforeOutput, unflushed, withoutStrace } from '../helpers/unflushe
 const skip = withoutStrace();
 
 /** The parts of `created` (a path that the command creates) that are not flushed when the command reports success. */
-async function leftBy(t: Test, created: string, args: readonly string[], end?: Parameters<typeof callsBeforeOutput>[2]): Promise<string[]> {
+async function leftBy(
+  t: Test,
+  created: string,
+  args: readonly string[],
+  end?: Parameters<typeof callsBeforeOutput>[2],
+): Promise<string[]> {
   const log = join(tempFolder(t), 'calls');
   const calls = await callsBeforeOutput(log, [...collabCommand, ...args, '--json'], end);
   const { bytes, names } = unflushed(calls, created);
-  t.ok(calls.some(({ name, descriptors }) => name === 'fsync' && descriptors[0] === dirname(created)), 'its own name is flushed');
+  t.ok(
+    calls.some(({ name, descriptors }) => name === 'fsync' && descriptors[0] === dirname(created)),
+    'its own name is flushed',
+  );
   // Files that a start recreates or does not need.
   const needless = /\/(?:shared|opening|\.setup-\d+)(?:\/|$)|\/(?:lock\.mdb|collab\.lock|server\.json)$/;
   return [...bytes, ...names].filter((path) => !needless.test(path)).map((path) => path.slice(created.length));
@@ -26,7 +34,10 @@ t.test('everything that init creates is on the disk when it shows the keys', { s
 t.test('everything that the first start creates is on the disk', { skip }, async (t) => {
   const dir = join(tempFolder(t), 'live');
   const pidOf = (output: string): number => (JSON.parse(output) as { pid: number }).pid;
-  t.strictSame(await leftBy(t, dir, ['start', '--dir', dir, '--port', '0', '--workers', '1'], { signal: 'SIGTERM', pidOf }), []);
+  t.strictSame(
+    await leftBy(t, dir, ['start', '--dir', dir, '--port', '0', '--workers', '1'], { signal: 'SIGTERM', pidOf }),
+    [],
+  );
 });
 
 t.test('an export, its import, and a backup are on the disk', { skip }, async (t) => {

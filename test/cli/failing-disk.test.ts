@@ -14,76 +14,122 @@ async function madeOn(t: Test, failing: string): Promise<{ disk: FailingDisk; di
   return { disk, dir, file };
 }
 
-t.test('commands on a disk that refuses writes name the error and the file, and what to do', { skip: noFailingDisk }, async (t) => {
-  const { disk, dir, file } = await madeOn(t, '');
-  const commands = [
-    ['init', '--dir', join(disk.folder, 'other')],
-    ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir],
-    ['import', file, '--skip-existing', '--dir', dir],
-    ['import', file, '--dir', join(disk.folder, 'imported')],
-    ['export', join(disk.folder, 'again.ndjson'), '--dir', dir],
-    ['compact', '--dir', dir],
-  ];
-  // Each of them takes a third of a second, so few are tried with the second error.
-  for (const [errno, tried] of [['EDQUOT', commands], ['EIO', commands.slice(1, 2)]] as const) {
-    disk.refuse(errno);
-    for (const command of tried) {
-      const { code, stdout, stderr } = await collab(command, { env: disk.env });
-      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${errno}.*\\n  → `) }, command.join(' '));
-      t.match(stderr, disk.folder);
-      t.notMatch(stderr, /bug in Collab|Unknown system error|^ +at |restore/m);
+t.test(
+  'commands on a disk that refuses writes name the error and the file, and what to do',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir, file } = await madeOn(t, '');
+    const commands = [
+      ['init', '--dir', join(disk.folder, 'other')],
+      ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir],
+      ['import', file, '--skip-existing', '--dir', dir],
+      ['import', file, '--dir', join(disk.folder, 'imported')],
+      ['export', join(disk.folder, 'again.ndjson'), '--dir', dir],
+      ['compact', '--dir', dir],
+    ];
+    // Each of them takes a third of a second, so few are tried with the second error.
+    for (const [errno, tried] of [
+      ['EDQUOT', commands],
+      ['EIO', commands.slice(1, 2)],
+    ] as const) {
+      disk.refuse(errno);
+      for (const command of tried) {
+        const { code, stdout, stderr } = await collab(command, { env: disk.env });
+        t.match(
+          { code, stdout, stderr },
+          { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${errno}.*\\n  → `) },
+          command.join(' '),
+        );
+        t.match(stderr, disk.folder);
+        t.notMatch(stderr, /bug in Collab|Unknown system error|^ +at |restore/m);
+      }
     }
-  }
-  const { stdout } = await collab(['doctor', '--dir', dir], { env: disk.env });
-  t.match(stdout, /fail {2}store .*EIO/);
-  t.notMatch(stdout, /damaged|restore/);
-});
+    const { stdout } = await collab(['doctor', '--dir', dir], { env: disk.env });
+    t.match(stdout, /fail {2}store .*EIO/);
+    t.notMatch(stdout, /damaged|restore/);
+  },
+);
 
-t.test('a backup and a restore whose disk fails midway name error and folder, and leave nothing', { skip: noFailingDisk }, async (t) => {
-  const { disk, dir } = await madeOn(t, 'out');
-  const [out, backup] = [join(disk.folder, 'out'), join(disk.folder, 'backup')];
-  await collabJson(t, ['backup', backup, '--dir', dir]);
-  for (const [command, call, errno, skip, said] of [[['backup', out, '--dir', dir], 'write', 'ENOSPC', 0, 'store cannot be copied to OUT.*: No space left on device'], [['restore', backup, '--yes', '--dir', out], 'fdatasync', 'EIO', 2, 'OUT.* cannot be written: .*EIO']] as const) {
-    disk.failCalls({ id: skip, call, errno, skip, times: 0 });
-    const { code, stdout, stderr } = await collab(command, { env: disk.env });
-    disk.heal();
-    t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${said.replace('OUT', out)}.*\\n {2}→ `) }, command.join(' '));
-    t.notMatch(stderr, /bug in Collab|^ +at /m);
+t.test(
+  'a backup and a restore whose disk fails midway name error and folder, and leave nothing',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir } = await madeOn(t, 'out');
+    const [out, backup] = [join(disk.folder, 'out'), join(disk.folder, 'backup')];
+    await collabJson(t, ['backup', backup, '--dir', dir]);
+    for (const [command, call, errno, skip, said] of [
+      [['backup', out, '--dir', dir], 'write', 'ENOSPC', 0, 'store cannot be copied to OUT.*: No space left on device'],
+      [['restore', backup, '--yes', '--dir', out], 'fdatasync', 'EIO', 2, 'OUT.* cannot be written: .*EIO'],
+    ] as const) {
+      disk.failCalls({ id: skip, call, errno, skip, times: 0 });
+      const { code, stdout, stderr } = await collab(command, { env: disk.env });
+      disk.heal();
+      t.match(
+        { code, stdout, stderr },
+        { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${said.replace('OUT', out)}.*\\n {2}→ `) },
+        command.join(' '),
+      );
+      t.notMatch(stderr, /bug in Collab|^ +at /m);
+      t.notOk(existsSync(out));
+    }
+  },
+);
+
+t.test(
+  'an export whose last write fails is not reported as done, and leaves no file',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir } = await madeOn(t, 'out');
+    const out = `${disk.folder}/out`;
+    const before = readdirSync(disk.folder);
+    disk.failOnce('write');
+    t.match(await collab(['export', out, '--dir', dir], { env: { ...disk.env, EIO_FILE: disk.folder } }), {
+      code: 1,
+      stdout: '',
+      stderr: /EIO/,
+    });
+    t.ok(disk.hasFailed());
     t.notOk(existsSync(out));
-  }
-});
+    t.strictSame(readdirSync(disk.folder), before);
+  },
+);
 
-t.test('an export whose last write fails is not reported as done, and leaves no file', { skip: noFailingDisk }, async (t) => {
-  const { disk, dir } = await madeOn(t, 'out');
-  const out = `${disk.folder}/out`;
-  const before = readdirSync(disk.folder);
-  disk.failOnce('write');
-  t.match(await collab(['export', out, '--dir', dir], { env: { ...disk.env, EIO_FILE: disk.folder } }), { code: 1, stdout: '', stderr: /EIO/ });
-  t.ok(disk.hasFailed());
-  t.notOk(existsSync(out));
-  t.strictSame(readdirSync(disk.folder), before);
-});
+t.test(
+  'a file that LMDB could not open or read is named, and not taken for damage',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir } = await madeOn(t, 'collab/data/store/opening/data.mdb');
+    disk.failOnce('read');
+    t.match(await collab(['env', 'list', '--dir', dir], { env: disk.env }), {
+      code: 1,
+      stderr: /store\/opening\/data\.mdb cannot be read: .*EIO/,
+    });
+    t.ok(disk.hasFailed());
+  },
+);
 
-t.test('a file that LMDB could not open or read is named, and not taken for damage', { skip: noFailingDisk }, async (t) => {
-  const { disk, dir } = await madeOn(t, 'collab/data/store/opening/data.mdb');
-  disk.failOnce('read');
-  t.match(await collab(['env', 'list', '--dir', dir], { env: disk.env }), { code: 1, stderr: /store\/opening\/data\.mdb cannot be read: .*EIO/ });
-  t.ok(disk.hasFailed());
-});
-
-t.test('a command that an error of the disk ends by a signal says so, and doctor calls nothing damaged that can be read', { skip: noFailingDisk }, async (t) => {
-  const { disk, dir } = await madeOn(t, 'collab/data/store');
-  // The first reads check the files, a later one is that of LMDB itself.
-  let ended;
-  for (let skip = 8; ended?.code !== null && skip < 12; skip++) {
-    disk.failCalls({ id: skip, call: 'pread', errno: 'EIO', skip, times: 1 });
-    ended = await collab(['env', 'list', '--dir', dir], { env: disk.env });
-  }
-  t.match(ended, { code: null, stdout: '', stderr: /^collab: A signal ended this command .*\n {2}→ .*dmesg/ });
-  t.notMatch(ended?.stderr, /damaged|restore/);
-  disk.heal();
-  t.match(await collab(['doctor', '--dir', dir]), { stdout: /ok +store/ });
-  truncateSync(join(dir, 'data/store/data.mdb'), 8_192);
-  t.match(await collab(['env', 'list', '--json', '--dir', dir]), { code: null, stderr: /^{"error":{"code":"ended_by_signal"/ });
-  t.match(await collab(['doctor', '--dir', dir]), { stdout: /fail +store .*damaged: the end of .*data\.mdb is missing; .*SIGBUS/ });
-});
+t.test(
+  'a command that an error of the disk ends by a signal says so, and doctor calls nothing damaged that can be read',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir } = await madeOn(t, 'collab/data/store');
+    // The first reads check the files, a later one is that of LMDB itself.
+    let ended;
+    for (let skip = 8; ended?.code !== null && skip < 12; skip++) {
+      disk.failCalls({ id: skip, call: 'pread', errno: 'EIO', skip, times: 1 });
+      ended = await collab(['env', 'list', '--dir', dir], { env: disk.env });
+    }
+    t.match(ended, { code: null, stdout: '', stderr: /^collab: A signal ended this command .*\n {2}→ .*dmesg/ });
+    t.notMatch(ended?.stderr, /damaged|restore/);
+    disk.heal();
+    t.match(await collab(['doctor', '--dir', dir]), { stdout: /ok +store/ });
+    truncateSync(join(dir, 'data/store/data.mdb'), 8_192);
+    t.match(await collab(['env', 'list', '--json', '--dir', dir]), {
+      code: null,
+      stderr: /^{"error":{"code":"ended_by_signal"/,
+    });
+    t.match(await collab(['doctor', '--dir', dir]), {
+      stdout: /fail +store .*damaged: the end of .*data\.mdb is missing; .*SIGBUS/,
+    });
+  },
+);

@@ -48,14 +48,36 @@ t.test('files that are not needed are found by doctor and removed by gc', async 
   const staged = join(files, '.staging', 'cut-off');
   writeFileSync(staged, 'half of it');
   utimesSync(staged, new Date(0), new Date(0));
-  t.match(await filesCheck(), { level: 'warn', finding: /^1 files without a record take 1 kB; 1 uploads were never finished$/ });
-  t.match(await collabJson(t, ['gc', '--dir', dir, '--dry-run']), { dryRun: true, unlinked: 0, orphans: 1, orphanBytes: 15, staged: 1 });
-  t.match((await collab(['gc', '--dir', dir, '--dry-run'])).stdout, /Would remove[^]* 1 uploads that were never finished/);
+  t.match(await filesCheck(), {
+    level: 'warn',
+    finding: /^1 files without a record take 1 kB; 1 uploads were never finished$/,
+  });
+  t.match(await collabJson(t, ['gc', '--dir', dir, '--dry-run']), {
+    dryRun: true,
+    unlinked: 0,
+    orphans: 1,
+    orphanBytes: 15,
+    staged: 1,
+  });
+  t.match(
+    (await collab(['gc', '--dir', dir, '--dry-run'])).stdout,
+    /Would remove[^]* 1 uploads that were never finished/,
+  );
   t.match(await collabJson(t, ['gc', '--dir', dir]), { dryRun: false, orphans: 1, staged: 1 });
   t.match((await collab(['gc', '--dir', dir])).stdout, /nothing to remove/);
   t.match(await filesCheck(), { level: 'ok' });
 
-  await collabJson(t, ['env', 'update', 'default', '--dir', dir, '--disable-media', 'image,video', '--max-file-size-mb', '3']);
+  await collabJson(t, [
+    'env',
+    'update',
+    'default',
+    '--dir',
+    dir,
+    '--disable-media',
+    'image,video',
+    '--max-file-size-mb',
+    '3',
+  ]);
   const refused = await upload();
   t.equal(refused.status, 403, 'the running server follows at once');
   t.same(await refused.json(), { error: 'Image uploads are disabled for this environment' });
@@ -66,7 +88,11 @@ t.test('files that are not needed are found by doctor and removed by gc', async 
   t.match(await filesCheck(), { level: 'fail', finding: /^1 of 2 files are missing [^;]+$/, remedy: /show them\.$/ });
   mkdirSync(stray, { recursive: true });
   writeFileSync(join(stray, 'file_0000000000000000000a'), 'left by a crash');
-  t.match(await filesCheck(), { level: 'fail', finding: /^1 of 2 files are missing .+; 1 files without a record/, remedy: / gc --dir / });
+  t.match(await filesCheck(), {
+    level: 'fail',
+    finding: /^1 of 2 files are missing .+; 1 files without a record/,
+    remedy: / gc --dir /,
+  });
   await collabJson(t, ['env', 'delete', 'default', '--dir', dir, '--yes']);
   await until(async () => (await fetch(attachment.url, { headers })).status === 401);
   t.throws(() => rmSync(join(files, environment.id)), { code: 'ENOENT' }, 'the files go with their environment');

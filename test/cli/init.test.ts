@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
@@ -18,7 +28,11 @@ t.test('init creates a folder and prints its keys as one object', async (t) => {
   t.match(made.secretKey, /^sk_default_[0-9A-Za-z]{43}$/);
   t.match(made.publishableKey, /^pk_default_[0-9A-Za-z]{43}$/);
   t.ok(Buffer.byteLength(made.jwtSecret) >= 32);
-  t.strictSame(JSON.parse(readFileSync(join(dir, 'config.json'), 'utf8')), { $schema: './config.schema.json', host: '127.0.0.1', port: 8787 });
+  t.strictSame(JSON.parse(readFileSync(join(dir, 'config.json'), 'utf8')), {
+    $schema: './config.schema.json',
+    host: '127.0.0.1',
+    port: 8787,
+  });
   t.equal(readFileSync(join(dir, 'config.schema.json'), 'utf8'), readSource('config.schema.json'));
   t.match(await collabJson<object>(t, ['config', 'check', '--dir', dir]), { valid: true });
   t.strictSame(readdirSync(join(dir, 'data')), ['store'], 'nothing is left over of the setup');
@@ -56,7 +70,10 @@ t.test('without --dir it creates ./collab, and commands then work inside of it a
   t.ok(made.dir.endsWith('/collab'));
   for (const place of [cwd, made.dir]) {
     const { items } = await collabJson<{ items: { slug: string }[] }>(t, ['env', 'list'], { cwd: place });
-    t.strictSame(items.map(({ slug }) => slug), ['default']);
+    t.strictSame(
+      items.map(({ slug }) => slug),
+      ['default'],
+    );
   }
 });
 
@@ -74,7 +91,10 @@ t.test('a lost config.json is recreated, and the data stays', async (t) => {
   const dir = tempFolder(t);
   const made = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   rmSync(join(dir, 'config.json'));
-  t.match(await collabJson<object>(t, ['init', '--dir', dir]), { environment: made.environment, alreadyInitialised: true });
+  t.match(await collabJson<object>(t, ['init', '--dir', dir]), {
+    environment: made.environment,
+    alreadyInitialised: true,
+  });
   t.ok(existsSync(join(dir, 'config.json')));
 });
 
@@ -82,7 +102,9 @@ t.test('a folder without config.json works, because options may come from variab
   const dir = tempFolder(t);
   await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   rmSync(join(dir, 'config.json'));
-  const { items } = await collabJson<{ items: unknown[] }>(t, ['env', 'list', '--dir', dir], { env: { COLLAB_DATA_DIR: join(dir, 'data') } });
+  const { items } = await collabJson<{ items: unknown[] }>(t, ['env', 'list', '--dir', dir], {
+    env: { COLLAB_DATA_DIR: join(dir, 'data') },
+  });
   t.equal(items.length, 1);
   t.notOk(existsSync(join(dir, 'config.json')));
 });
@@ -107,8 +129,13 @@ t.test('what a killed init leaves is removed', async (t) => {
   const dir = tempFolder(t);
   const leftover = await killedMidway(t, dir);
   const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
-  const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string; remedy: string | null }[] };
-  t.match(checks.find(({ name }) => name === 'leftovers'), { level: 'warn', finding: leftover, remedy: `collab init --dir ${dir}` });
+  const { checks } = JSON.parse(stdout) as {
+    checks: { name: string; level: string; finding: string; remedy: string | null }[];
+  };
+  t.match(
+    checks.find(({ name }) => name === 'leftovers'),
+    { level: 'warn', finding: leftover, remedy: `collab init --dir ${dir}` },
+  );
   await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   t.strictSame(setupsIn(dir), []);
 
@@ -147,7 +174,12 @@ const setupsIn = (dir: string): string[] => readdirSync(join(dir, 'data')).filte
 async function killedMidway(t: Test, dir: string): Promise<string> {
   for (;;) {
     const { process: child, end } = startCollab(t, ['init', '--dir', dir]);
-    while (child.exitCode === null && !(existsSync(join(dir, 'data')) && setupsIn(dir).some((name) => existsSync(join(dir, 'data', name, 'owner.json'))))) {
+    while (
+      child.exitCode === null &&
+      !(
+        existsSync(join(dir, 'data')) && setupsIn(dir).some((name) => existsSync(join(dir, 'data', name, 'owner.json')))
+      )
+    ) {
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     await end('SIGKILL');

@@ -17,7 +17,9 @@ const LARGE_FILE_BYTES = 2 ** 31;
 async function readersOf(store: string): Promise<number[]> {
   const { log, root } = await openDatabase(store);
   try {
-    return [...log.readerList().matchAll(/^ *(\d+) /gm), ...root.readerList().matchAll(/^ *(\d+) /gm)].map(([, pid]) => Number(pid));
+    return [...log.readerList().matchAll(/^ *(\d+) /gm), ...root.readerList().matchAll(/^ *(\d+) /gm)].map(([, pid]) =>
+      Number(pid),
+    );
   } finally {
     await Promise.all([log.close(), root.close()]);
   }
@@ -30,10 +32,17 @@ t.test('an interrupted export leaves no reader and no file behind', async (t) =>
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/octet-stream' };
   for (const room of ['a', 'b', 'c']) {
-    const answer = await fetch(`${server.url}/api/v1/rooms/${room}/p2p/state`, { method: 'PUT', headers, body: Buffer.alloc(1_000_000) });
+    const answer = await fetch(`${server.url}/api/v1/rooms/${room}/p2p/state`, {
+      method: 'PUT',
+      headers,
+      body: Buffer.alloc(1_000_000),
+    });
     t.ok(answer.ok, await answer.text());
   }
-  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]] as const) {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
     // The pipe is not read any more, so the export waits before it has read most of the store.
     const running = startCollab(t, ['export', '-', '--dir', dir]);
     const { pid = 0, stdout } = running.process;
@@ -53,34 +62,50 @@ t.test('an interrupted export leaves no reader and no file behind', async (t) =>
   await once(killed.process, 'exit');
   await until(async () => !(await readersOf(store)).includes(pid));
   t.pass('the server frees the readers of one that was killed');
-  t.same(readdirSync(dir).filter((name) => name.includes('partial')), []);
+  t.same(
+    readdirSync(dir).filter((name) => name.includes('partial')),
+    [],
+  );
   t.equal(await server.end(), 0);
 });
 
-t.test('an interrupted backup leaves no files and no retention lease behind, so that the next one can use its folder', async (t) => {
-  const folder = tempFolder(t);
-  const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
-  const to = join(parent, 'today');
-  const keys = await newFolder(dir);
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
-  const token = await userToken(keys, 'ann');
-  const server = await startServer(t, dir, ['--workers', '1']);
-  const { id } = await uploadSound(server, keys, token);
-  const name = join('files', keys.environment.id, id.slice(0, 10), id);
-  const file = join(dir, 'data', name);
-  const content = readFileSync(file);
-  truncateSync(file, LARGE_FILE_BYTES);
-  const leases = (): string[] => readdirSync(join(dir, 'data', 'files', '.holds'));
-  for (const [signal, code, written] of [['SIGINT', 130, 'store'], ['SIGTERM', 143, name]] as const) {
-    const running = startCollab(t, ['backup', to, '--dir', dir]);
-    await until(() => existsSync(join(to, written)));
-    t.equal(leases().length, 1);
-    t.equal(await running.end(signal), code);
-    t.same(running.errors().split('\n').filter((line) => !/^(?:copying|checking) /.test(line)), [''], 'it says nothing but its progress on a slow machine');
-    t.notOk(existsSync(parent), 'not even the folders that it has created are left');
-    t.same(leases(), []);
-  }
-  writeFileSync(file, content);
-  t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });
-  t.equal(await server.end(), 0);
-});
+t.test(
+  'an interrupted backup leaves no files and no retention lease behind, so that the next one can use its folder',
+  async (t) => {
+    const folder = tempFolder(t);
+    const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
+    const to = join(parent, 'today');
+    const keys = await newFolder(dir);
+    writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
+    const token = await userToken(keys, 'ann');
+    const server = await startServer(t, dir, ['--workers', '1']);
+    const { id } = await uploadSound(server, keys, token);
+    const name = join('files', keys.environment.id, id.slice(0, 10), id);
+    const file = join(dir, 'data', name);
+    const content = readFileSync(file);
+    truncateSync(file, LARGE_FILE_BYTES);
+    const leases = (): string[] => readdirSync(join(dir, 'data', 'files', '.holds'));
+    for (const [signal, code, written] of [
+      ['SIGINT', 130, 'store'],
+      ['SIGTERM', 143, name],
+    ] as const) {
+      const running = startCollab(t, ['backup', to, '--dir', dir]);
+      await until(() => existsSync(join(to, written)));
+      t.equal(leases().length, 1);
+      t.equal(await running.end(signal), code);
+      t.same(
+        running
+          .errors()
+          .split('\n')
+          .filter((line) => !/^(?:copying|checking) /.test(line)),
+        [''],
+        'it says nothing but its progress on a slow machine',
+      );
+      t.notOk(existsSync(parent), 'not even the folders that it has created are left');
+      t.same(leases(), []);
+    }
+    writeFileSync(file, content);
+    t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });
+    t.equal(await server.end(), 0);
+  },
+);

@@ -21,9 +21,29 @@ async function stateOf(id: unknown): Promise<string | undefined> {
 }
 
 t.test('a secret key has the given rights', async (t) => {
-  const made = await create('--kind', 'secret', '--name', 'ci', '--scope', 'read', '--rooms', 'docs/*', '--expires', '90d', '--rate-limit', 'unlimited');
+  const made = await create(
+    '--kind',
+    'secret',
+    '--name',
+    'ci',
+    '--scope',
+    'read',
+    '--rooms',
+    'docs/*',
+    '--expires',
+    '90d',
+    '--rate-limit',
+    'unlimited',
+  );
   t.strictSame(Object.keys(made).slice(0, 3), ['id', 'kind', 'secretKey']);
-  t.match(made, { kind: 'secret', secretKey: /^sk_default_/, name: 'ci', scope: 'read', rooms: 'docs/*', rateLimit: 'unlimited' });
+  t.match(made, {
+    kind: 'secret',
+    secretKey: /^sk_default_/,
+    name: 'ci',
+    scope: 'read',
+    rooms: 'docs/*',
+    rateLimit: 'unlimited',
+  });
   const days = (Date.parse(String(made['expiresAt'])) - Date.parse(String(made['createdAt']))) / 86_400_000;
   t.equal(Math.round(days), 90);
 });
@@ -56,20 +76,50 @@ t.test('a revoked key is listed as revoked; revoking it again has no effect, and
   const { id } = await create('--kind', 'secret');
   t.match(await collab(['key', 'revoke', String(id), '--dir', dir]), { code: 2, stderr: /Add --yes/ });
   t.equal(await stateOf(id), 'active');
-  for (let i = 0; i < 2; i++) t.strictSame(await collabJson(t, ['key', 'revoke', String(id), '--yes', '--dir', dir]), { revoked: true, id });
+  for (let i = 0; i < 2; i++)
+    t.strictSame(await collabJson(t, ['key', 'revoke', String(id), '--yes', '--dir', dir]), { revoked: true, id });
   t.equal(await stateOf(id), 'revoked');
   const again = await collab(['key', 'revoke', String(id), '--dir', dir]);
-  t.match(again, { code: 0, stdout: new RegExp(`^The key ${String(id)} was revoked already, at 20\\S+Z\\. Nothing was changed\\.\n$`), stderr: '' });
-  t.match(await collab(['key', 'revoke', 'key_none', '--yes', '--dir', dir]), { code: 1, stderr: /→ `collab key list/ });
+  t.match(again, {
+    code: 0,
+    stdout: new RegExp(`^The key ${String(id)} was revoked already, at 20\\S+Z\\. Nothing was changed\\.\n$`),
+    stderr: '',
+  });
+  t.match(await collab(['key', 'revoke', 'key_none', '--yes', '--dir', dir]), {
+    code: 1,
+    stderr: /→ `collab key list/,
+  });
 });
 
 t.test('rotation creates a key with the same rights; the old one works for the overlap', async (t) => {
   const old = await create('--kind', 'secret', '--name', 'bot', '--scope', 'moderate', '--rooms', 'a*');
-  const made = await collabJson<Record<string, unknown>>(t, ['key', 'rotate', String(old['id']), '--overlap', '1h', '--dir', dir]);
-  t.match(made, { kind: 'secret', secretKey: /^sk_/, scope: 'moderate', rooms: 'a*', name: 'bot', replaces: old['id'] });
+  const made = await collabJson<Record<string, unknown>>(t, [
+    'key',
+    'rotate',
+    String(old['id']),
+    '--overlap',
+    '1h',
+    '--dir',
+    dir,
+  ]);
+  t.match(made, {
+    kind: 'secret',
+    secretKey: /^sk_/,
+    scope: 'moderate',
+    rooms: 'a*',
+    name: 'bot',
+    replaces: old['id'],
+  });
   t.not(made['secretKey'], old['secretKey']);
   t.equal(await stateOf(old['id']), 'active');
-  const { items } = await collabJson<{ items: { id: string; expiresAt: string | null }[] }>(t, ['key', 'list', '--env', 'default', '--dir', dir]);
+  const { items } = await collabJson<{ items: { id: string; expiresAt: string | null }[] }>(t, [
+    'key',
+    'list',
+    '--env',
+    'default',
+    '--dir',
+    dir,
+  ]);
   const expiry = Date.parse(items.find(({ id }) => id === old['id'])?.expiresAt ?? '') - Date.now();
   t.ok(expiry > 3_500_000 && expiry <= 3_600_000, 'within the hour');
 });
@@ -80,9 +130,19 @@ t.test('signing keys are secrets or public keys of an identity provider', async 
   t.ok(String(own['jwtSecret']).length >= 32);
   const file = join(dir, 'idp.pem');
   writeFileSync(file, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
-  t.match(await create('--kind', 'signing', '--alg', 'EdDSA', '--public-key', file, '--kid', 'idp'), { id: 'idp', alg: 'EdDSA', source: 'public' });
-  t.match(await collab(['key', 'rotate', 'idp', '--dir', dir]), { code: 2, stderr: /→ Add the provider's new key: .*collab.* key create --env default/ });
-  t.match(await collab(['key', 'create', '--env', 'default', '--kind', 'signing', '--kid', 'mine', '--dir', dir]), { code: 1, stderr: /mine/ });
+  t.match(await create('--kind', 'signing', '--alg', 'EdDSA', '--public-key', file, '--kid', 'idp'), {
+    id: 'idp',
+    alg: 'EdDSA',
+    source: 'public',
+  });
+  t.match(await collab(['key', 'rotate', 'idp', '--dir', dir]), {
+    code: 2,
+    stderr: /→ Add the provider's new key: .*collab.* key create --env default/,
+  });
+  t.match(await collab(['key', 'create', '--env', 'default', '--kind', 'signing', '--kid', 'mine', '--dir', dir]), {
+    code: 1,
+    stderr: /mine/,
+  });
   t.strictSame(await collabJson(t, ['key', 'revoke', 'idp', '--yes', '--dir', dir]), { revoked: true, id: 'idp' });
   t.equal(await stateOf('idp'), undefined);
   const made = await collabJson<Record<string, unknown>>(t, ['key', 'rotate', 'mine', '--dir', dir]);
@@ -93,13 +153,20 @@ t.test('signing keys are secrets or public keys of an identity provider', async 
 
 t.test('an option of another kind of key is refused, not ignored', async (t) => {
   const refuse = async (args: string[], stderr: RegExp): Promise<void> => {
-    t.match(await collab(['key', 'create', '--env', 'default', ...args, '--dir', dir]), { code: 2, stdout: '', stderr });
+    t.match(await collab(['key', 'create', '--env', 'default', ...args, '--dir', dir]), {
+      code: 2,
+      stdout: '',
+      stderr,
+    });
   };
   await refuse(['--kind', 'publishable', '--scope', 'read'], /--scope does not apply to publishable keys/);
   await refuse(['--kind', 'secret', '--public-key', 'x'], /--public-key does not apply to secret keys/);
   await refuse(['--kind', 'signing', '--alg', 'RS256'], /--alg needs --public-key <file> or --jwks <url>/);
   await refuse(['--kind', 'signing', '--jwks', 'https://x'], /--alg is missing/);
-  await refuse(['--kind', 'secret', '--rate-limit', '0'], /--rate-limit must be a whole number from 1 to 1000000, not "0"/);
+  await refuse(
+    ['--kind', 'secret', '--rate-limit', '0'],
+    /--rate-limit must be a whole number from 1 to 1000000, not "0"/,
+  );
   await refuse(['--kind', 'secret', '--expires', '1y'], /--expires must be a duration/);
   await refuse(['--kind', 'secret', '--expires', '3651d'], /--expires must be from 1s to 3650d, not "3651d"/);
 });

@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { readSums } from '../../src/cli/backup/backup-folder.ts';
@@ -42,34 +51,57 @@ t.before(async () => {
  */
 async function killAtRename(dir: string, count: number, paths: readonly string[]): Promise<boolean> {
   // One file system thread, because strace counts the calls of each thread separately.
-  const args = ['-f', '-o', '/dev/null', ...paths.flatMap((path) => ['-P', join(dir, path)]), '-e', 'trace=rename', '-e', `inject=rename:signal=SIGKILL:when=${count}`, ...collabCommand, 'restore', backup, '--dir', dir, '--yes'];
+  const args = [
+    '-f',
+    '-o',
+    '/dev/null',
+    ...paths.flatMap((path) => ['-P', join(dir, path)]),
+    '-e',
+    'trace=rename',
+    '-e',
+    `inject=rename:signal=SIGKILL:when=${count}`,
+    ...collabCommand,
+    'restore',
+    backup,
+    '--dir',
+    dir,
+    '--yes',
+  ];
   const child = spawn('strace', args, { stdio: 'ignore', env: { ...process.env, UV_THREADPOOL_SIZE: '1' } });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code !== 0;
 }
 
-t.test('a restore that is killed before any of its moves is completed by the next command, or has changed nothing', { skip: withoutStrace(), timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-  const tryAll = async (name: string, paths: readonly string[]): Promise<string[]> => {
-    const outcomes: string[] = [];
-    for (let count = 1; ; count++) {
-      const dir = copyOfOld(`${name}${count}`);
-      if (!(await killAtRename(dir, count, paths))) return outcomes;
-      const id = await environmentOf(t, dir);
-      const is = id === restored.environment.id ? 'new' : id === before.environment.id ? 'old' : 'neither';
-      const left = readdirSync(join(dir, 'data')).filter((entry) => entry.startsWith('before-restore-'));
-      t.equal(left.length, is === 'new' ? 1 : 0);
-      if (is === 'new') t.strictSame(readdirSync(join(dir, 'data', left[0] ?? '')).sort(), ['files', 'store']);
-      t.equal(existsSync(join(dir, 'data', 'files', 'env_old')), is === 'old', 'files and store belong together');
-      outcomes.push(is);
+t.test(
+  'a restore that is killed before any of its moves is completed by the next command, or has changed nothing',
+  { skip: withoutStrace(), timeout: CRASH_FACTOR * 300_000 },
+  async (t) => {
+    const tryAll = async (name: string, paths: readonly string[]): Promise<string[]> => {
+      const outcomes: string[] = [];
+      for (let count = 1; ; count++) {
+        const dir = copyOfOld(`${name}${count}`);
+        if (!(await killAtRename(dir, count, paths))) return outcomes;
+        const id = await environmentOf(t, dir);
+        const is = id === restored.environment.id ? 'new' : id === before.environment.id ? 'old' : 'neither';
+        const left = readdirSync(join(dir, 'data')).filter((entry) => entry.startsWith('before-restore-'));
+        t.equal(left.length, is === 'new' ? 1 : 0);
+        if (is === 'new') t.strictSame(readdirSync(join(dir, 'data', left[0] ?? '')).sort(), ['files', 'store']);
+        t.equal(existsSync(join(dir, 'data', 'files', 'env_old')), is === 'old', 'files and store belong together');
+        outcomes.push(is);
+      }
+    };
+    // The file system thread renames five times: the commit, then the old and new files, then the old and new store.
+    // The main thread, which opens the store, renames up to twice before that.
+    for (let round = 0; round < CRASH_FACTOR; round++) {
+      t.match((await tryAll(`any${round}-`, [])).join(' '), /^old .*new new new$/);
+      t.strictSame(
+        await tryAll(`old${round}-`, ['data/files', 'data/store']),
+        ['new', 'new'],
+        'before the old files are taken away, and the old store',
+      );
     }
-  };
-  // The file system thread renames five times: the commit, then the old and new files, then the old and new store.
-  // The main thread, which opens the store, renames up to twice before that.
-  for (let round = 0; round < CRASH_FACTOR; round++) {
-    t.match((await tryAll(`any${round}-`, [])).join(' '), /^old .*new new new$/);
-    t.strictSame(await tryAll(`old${round}-`, ['data/files', 'data/store']), ['new', 'new'], 'before the old files are taken away, and the old store');
-  }
-});
+  },
+);
 
 t.test('start completes it too, doctor reports it, and a second restore starts over', async (t) => {
   const dir = copyOfOld('half');
@@ -80,11 +112,17 @@ t.test('start completes it too, doctor reports it, and a second restore starts o
   renameSync(join(dir, 'data', 'store'), join(aside, 'store'));
   mkdirSync(join(dir, 'data', '.restore-1'));
   const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
-  t.match((JSON.parse(stdout) as { checks: { name: string }[] }).checks.find(({ name }) => name === 'data folder'), { level: 'fail', finding: /a restore of .* was interrupted/ });
+  t.match(
+    (JSON.parse(stdout) as { checks: { name: string }[] }).checks.find(({ name }) => name === 'data folder'),
+    { level: 'fail', finding: /a restore of .* was interrupted/ },
+  );
   t.ok(existsSync(ready), 'doctor changes nothing');
 
   const lock = await lockDataFolder(join(dir, 'data'));
-  t.match(await collab(['start', '--dir', dir, '--port', '0']), { code: 1, stderr: /A restore of .* is in progress, so nothing was changed\.\n {2}→ Run the command again/ });
+  t.match(await collab(['start', '--dir', dir, '--port', '0']), {
+    code: 1,
+    stderr: /A restore of .* is in progress, so nothing was changed\.\n {2}→ Run the command again/,
+  });
   lock.release();
   const server = await startServer(t, dir, ['--workers', '1']);
   t.match(server.errors(), /Completed a restore that was interrupted\. The old data is now in .*before-restore-2026/);
@@ -100,7 +138,12 @@ t.test('no store is created where the old data was moved aside and there is no s
   mkdirSync(join(dir, 'data', 'before-restore-x'));
   renameSync(join(dir, 'data', 'store'), join(dir, 'data', 'before-restore-x', 'store'));
   for (const command of [['start', '--port', '0'], ['init']]) {
-    t.match(await collab([...command, '--dir', dir]), { code: 1, stdout: '', stderr: /contains no store, only the data that a restore has moved aside\. No new store was created\.\n {2}→ Restore the backup again/ });
+    t.match(await collab([...command, '--dir', dir]), {
+      code: 1,
+      stdout: '',
+      stderr:
+        /contains no store, only the data that a restore has moved aside\. No new store was created\.\n {2}→ Restore the backup again/,
+    });
   }
   t.notOk(existsSync(join(dir, 'data', 'store')));
 });
@@ -115,22 +158,46 @@ t.test('a backup cannot name files outside of itself', async (t) => {
   const refused = async (text: string, stderr: RegExp): Promise<void> => {
     writeFileSync(join(evil, 'SHA256SUMS'), text);
     const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8')) as object;
-    writeFileSync(join(evil, 'manifest.json'), JSON.stringify({ ...manifest, sumsSha256: createHash('sha256').update(text).digest('hex') }));
+    writeFileSync(
+      join(evil, 'manifest.json'),
+      JSON.stringify({ ...manifest, sumsSha256: createHash('sha256').update(text).digest('hex') }),
+    );
     const to = join(folder, 'from evil');
     t.match(await collab(['restore', evil, '--dir', to]), { code: 1, stdout: '', stderr });
     t.notOk(existsSync(to), 'no folder is left');
   };
-  await refused(`${sums}${hash}  ../secret\n`, /SHA256SUMS was not written by `collab backup`, or was changed: it contains "\.\.\/secret"\. Nothing was restored/);
-  for (const name of ['files/../../secret', 'files/e/../../../secret', secret, 'files/e/d/../x', 'files/e/.holds/x', 'files//d/x', 'config.json', 'store/lock.mdb', 'store/../store/data.mdb', '']) {
+  await refused(
+    `${sums}${hash}  ../secret\n`,
+    /SHA256SUMS was not written by `collab backup`, or was changed: it contains "\.\.\/secret"\. Nothing was restored/,
+  );
+  for (const name of [
+    'files/../../secret',
+    'files/e/../../../secret',
+    secret,
+    'files/e/d/../x',
+    'files/e/.holds/x',
+    'files//d/x',
+    'config.json',
+    'store/lock.mdb',
+    'store/../store/data.mdb',
+    '',
+  ]) {
     writeFileSync(join(evil, 'SHA256SUMS'), `${sums}${hash}  ${name}\n`);
-    await t.rejects(readSums(evil), { name: 'Failure', message: /was not written by `collab backup`, or was changed: it contains / }, name);
+    await t.rejects(
+      readSums(evil),
+      { name: 'Failure', message: /was not written by `collab backup`, or was changed: it contains / },
+      name,
+    );
   }
   await refused('', /does not list the store\. Nothing was restored/);
   mkdirSync(join(evil, 'files', 'env_x'), { recursive: true });
   mkdirSync(join(folder, 'elsewhere'));
   writeFileSync(join(folder, 'elsewhere', 'file_x'), 'of this machine');
   symlinkSync(join(folder, 'elsewhere'), join(evil, 'files', 'env_x', 'linked'));
-  await refused(`${sums}${hash}  files/env_x/linked/file_x\n`, /is damaged: files\/env_x\/linked\/file_x is missing, is a symbolic link, or was changed/);
+  await refused(
+    `${sums}${hash}  files/env_x/linked/file_x\n`,
+    /is damaged: files\/env_x\/linked\/file_x is missing, is a symbolic link, or was changed/,
+  );
   mkdirSync(join(evil, 'files', 'env_x', 'file_'));
   symlinkSync(secret, join(evil, 'files', 'env_x', 'file_', 'file_x'));
   await refused(`${sums}${hash}  files/env_x/file_/file_x\n`, /is damaged: files\/env_x\/file_\/file_x/);

@@ -19,7 +19,13 @@ const hasCurl = (() => {
 })();
 
 /** Calls the API of a server. Returns the status and body of the response. */
-async function api(url: string, key: string, method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+async function api(
+  url: string,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
@@ -40,35 +46,73 @@ async function takenPort(t: Test): Promise<number> {
 t.test('the first start creates the folder and shows the keys once', async (t) => {
   const dir = join(tempFolder(t), 'fresh');
   const first = await startServer(t, dir, ['--workers', '1']);
-  t.match(first.ready, { dir, workers: Number, pid: first.process.pid, environment: { slug: 'default' }, secretKey: /^sk_/, publishableKey: /^pk_/, jwtKid: String });
+  t.match(first.ready, {
+    dir,
+    workers: Number,
+    pid: first.process.pid,
+    environment: { slug: 'default' },
+    secretKey: /^sk_/,
+    publishableKey: /^pk_/,
+    jwtKid: String,
+  });
   t.equal((await api(first.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200);
   t.equal(await first.end(), 0);
 
   const second = await startServer(t, dir, ['--workers', '1']);
   t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'core', 'pid', 'dir']);
-  t.equal((await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200, 'the key of the first start still works');
+  t.equal(
+    (await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status,
+    200,
+    'the key of the first start still works',
+  );
   t.equal(await second.end('SIGINT'), 0);
 });
 
-t.test('with --demo a new folder begins with one thread, and the printed command posts another when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
-  const dir = tempFolder(t);
-  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
-  const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
-  const line = await server.line((text) => text.startsWith('  curl '));
-  const posted = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { thread: object };
-  t.match(posted, { thread: { roomId: 'demo', position: { x: 0.5, y: 0.25 }, comments: [{ userId: 'ci-bot', body: 'Hello from curl' }] } });
-  t.match(await (await fetch(`${page}/`)).text(), /<!doctype html>/i);
-  const { items } = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--dir', dir]);
-  t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
-  const threads = ['thread', 'list', 'demo', '--env', 'default', '--dir', dir];
-  const { items: listed } = await collabJson<{ items: { position: object; comments: { userId: string; body: string }[] }[] }>(t, threads);
-  t.match(listed.at(-1), { position: { selector: '#summary' }, userId: 'bob' });
-  t.equal(listed.length, 2);
-  await server.end();
-  const again = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
-  await again.line((text) => text.startsWith('Open'));
-  t.equal((await collabJson<{ items: object[] }>(t, threads)).items.length, 2, 'a folder that is there is not written to');
-});
+t.test(
+  'with --demo a new folder begins with one thread, and the printed command posts another when pasted',
+  { skip: hasCurl ? false : 'there is no curl here' },
+  async (t) => {
+    const dir = tempFolder(t);
+    const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
+    const page =
+      /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
+    const line = await server.line((text) => text.startsWith('  curl '));
+    const posted = JSON.parse(
+      execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+    ) as { thread: object };
+    t.match(posted, {
+      thread: {
+        roomId: 'demo',
+        position: { x: 0.5, y: 0.25 },
+        comments: [{ userId: 'ci-bot', body: 'Hello from curl' }],
+      },
+    });
+    t.match(await (await fetch(`${page}/`)).text(), /<!doctype html>/i);
+    const { items } = await collabJson<{ items: { userId: string }[] }>(t, [
+      'user',
+      'list',
+      '--env',
+      'default',
+      '--dir',
+      dir,
+    ]);
+    t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
+    const threads = ['thread', 'list', 'demo', '--env', 'default', '--dir', dir];
+    const { items: listed } = await collabJson<{
+      items: { position: object; comments: { userId: string; body: string }[] }[];
+    }>(t, threads);
+    t.match(listed.at(-1), { position: { selector: '#summary' }, userId: 'bob' });
+    t.equal(listed.length, 2);
+    await server.end();
+    const again = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
+    await again.line((text) => text.startsWith('Open'));
+    t.equal(
+      (await collabJson<{ items: object[] }>(t, threads)).items.length,
+      2,
+      'a folder that is there is not written to',
+    );
+  },
+);
 
 t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {
   const cwd = tempFolder(t);
@@ -83,24 +127,37 @@ t.test('a later start prints the command that creates another key, which works w
   t.equal((await api(url, key, 'GET', '/rooms')).status, 200);
 });
 
-t.test('without --demo the two printed commands post a thread when pasted in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
-  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1']);
-  const answers = [];
-  for (let i = 0; i < 2; i++) {
-    const line = await server.line((text) => text.startsWith('  curl '));
-    answers.push(JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })));
-  }
-  t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
-});
+t.test(
+  'without --demo the two printed commands post a thread when pasted in order',
+  { skip: hasCurl ? false : 'there is no curl here' },
+  async (t) => {
+    const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1']);
+    const answers = [];
+    for (let i = 0; i < 2; i++) {
+      const line = await server.line((text) => text.startsWith('  curl '));
+      answers.push(
+        JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
+      );
+    }
+    t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
+  },
+);
 
-t.test('flags override variables and the file, and a second start on the same folder is refused, naming the running process', async (t) => {
-  const dir = tempFolder(t);
-  writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
-  const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
-  t.equal(server.ready.workers, 1);
-  t.ok(server.ready.port > 2);
-  t.match(await collab(['start', '--dir', dir, '--port', '0', '--workers', '1']), { code: 1, stdout: '', stderr: new RegExp(`in use by process ${server.ready.pid}`) });
-});
+t.test(
+  'flags override variables and the file, and a second start on the same folder is refused, naming the running process',
+  async (t) => {
+    const dir = tempFolder(t);
+    writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
+    const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
+    t.equal(server.ready.workers, 1);
+    t.ok(server.ready.port > 2);
+    t.match(await collab(['start', '--dir', dir, '--port', '0', '--workers', '1']), {
+      code: 1,
+      stdout: '',
+      stderr: new RegExp(`in use by process ${server.ready.pid}`),
+    });
+  },
+);
 
 t.test('an invalid flag or option exits with 2, its path and the reason; nothing is created', async (t) => {
   const dir = join(tempFolder(t), 'none');
@@ -109,37 +166,65 @@ t.test('an invalid flag or option exits with 2, its path and the reason; nothing
     stdout: '',
     stderr: /port must be a whole number from 0 to 65535, not "70000" \(in the flag --port\)/,
   });
-  t.match(await collab(['start', '--dir', dir], { env: { COLLAB_LOG_LEVEL: 'loud' } }), { code: 2, stdout: '', stderr: /log\.level must be/ });
+  t.match(await collab(['start', '--dir', dir], { env: { COLLAB_LOG_LEVEL: 'loud' } }), {
+    code: 2,
+    stdout: '',
+    stderr: /log\.level must be/,
+  });
   t.notOk(existsSync(dir));
 });
 
 // Without warnings: newer versions of Node have one for what the loader of the tests calls.
-const importing = (script: string) => ({ NODE_OPTIONS: `--no-deprecation --import=data:text/javascript,${encodeURIComponent(script)}` });
-
-t.test('an unsupported Node, or a demanded native core that this Node has not, is reported in one line, and nothing is created or forked', async (t) => {
-  const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
-    const env = { ...importing(script), COLLAB_CORE: 'uws' };
-    const dir = join(tempFolder(t), 'none');
-    const ended = await collab([...args, '--dir', dir], { env });
-    t.notOk(existsSync(dir), 'no folder was made');
-    return ended;
-  };
-  const versioned = (name: string, value: string): string => `Object.defineProperty(process.versions, '${name}', { value: '${value}' })`;
-  t.match(await run(versioned('modules', '999')), {
-    code: 1,
-    stdout: '',
-    stderr: /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*\. Set core to auto or node [^\n]*: it has builds for Linux [^\n]*\n$/,
-  });
-  t.match(await run(versioned('node', '20.11.1')), { code: 1, stdout: '', stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/ });
-  for (const version of ['22.21.0', '23.5.0']) {
-    const { stderr } = await run(`${versioned('node', version)}; ${versioned('modules', '999')}`);
-    t.match(stderr, new RegExp(`^collab: Node ${version} \\([^\\n]*\\) is not tested with Collab, which starts all the same\\. [^\\n]*\\ncollab: uWebSockets\\.js has no build`), `${version} is reported before anything else`);
-  }
-  t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
+const importing = (script: string) => ({
+  NODE_OPTIONS: `--no-deprecation --import=data:text/javascript,${encodeURIComponent(script)}`,
 });
 
-t.test('a native core that corrupts responses makes the start fail at once if it is demanded, and is not used otherwise', { skip: noNativeCore }, async (t) => {
-  const corrupting = `
+t.test(
+  'an unsupported Node, or a demanded native core that this Node has not, is reported in one line, and nothing is created or forked',
+  async (t) => {
+    const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
+      const env = { ...importing(script), COLLAB_CORE: 'uws' };
+      const dir = join(tempFolder(t), 'none');
+      const ended = await collab([...args, '--dir', dir], { env });
+      t.notOk(existsSync(dir), 'no folder was made');
+      return ended;
+    };
+    const versioned = (name: string, value: string): string =>
+      `Object.defineProperty(process.versions, '${name}', { value: '${value}' })`;
+    t.match(await run(versioned('modules', '999')), {
+      code: 1,
+      stdout: '',
+      stderr:
+        /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*\. Set core to auto or node [^\n]*: it has builds for Linux [^\n]*\n$/,
+    });
+    t.match(await run(versioned('node', '20.11.1')), {
+      code: 1,
+      stdout: '',
+      stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/,
+    });
+    for (const version of ['22.21.0', '23.5.0']) {
+      const { stderr } = await run(`${versioned('node', version)}; ${versioned('modules', '999')}`);
+      t.match(
+        stderr,
+        new RegExp(
+          `^collab: Node ${version} \\([^\\n]*\\) is not tested with Collab, which starts all the same\\. [^\\n]*\\ncollab: uWebSockets\\.js has no build`,
+        ),
+        `${version} is reported before anything else`,
+      );
+    }
+    t.match(await run(versioned('node', '18.20.0'), ['init']), {
+      code: 1,
+      stdout: '',
+      stderr: /^collab: Node 18\.20\.0 /,
+    });
+  },
+);
+
+t.test(
+  'a native core that corrupts responses makes the start fail at once if it is demanded, and is not used otherwise',
+  { skip: noNativeCore },
+  async (t) => {
+    const corrupting = `
     import { createRequire } from 'node:module';
     const core = createRequire(${JSON.stringify(import.meta.url)})('uWebSockets.js');
     const { App } = core;
@@ -149,32 +234,52 @@ t.test('a native core that corrupts responses makes the start fail at once if it
       app.any = (path, handle) => any(path, (response, request) => handle({ end: (_text, last) => response.end('?', last) }, request));
       return app;
     };`;
-  const dir = join(tempFolder(t), 'new');
-  const run = async () => collab(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
-  const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Set core to auto [^\\n]*\\n$';
-  t.match(await run(), { code: 1, stderr: new RegExp(`^secret key +sk_default_[^]*not shown again[^\\n]*\\n${refusal}`) });
-  t.match(await run(), { code: 1, stderr: new RegExp(`^${refusal}`) });
-  const server = await startServer(t, dir, ['--workers', '1'], { env: importing(corrupting) });
-  t.match(server.errors(), /"core: node, which is slower than uWebSockets\.js \(uws_\S+ corrupts text: /);
-  t.equal((await fetch(`${server.url}/readyz`)).status, 200);
-});
+    const dir = join(tempFolder(t), 'new');
+    const run = async () =>
+      collab(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
+    const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Set core to auto [^\\n]*\\n$';
+    t.match(await run(), {
+      code: 1,
+      stderr: new RegExp(`^secret key +sk_default_[^]*not shown again[^\\n]*\\n${refusal}`),
+    });
+    t.match(await run(), { code: 1, stderr: new RegExp(`^${refusal}`) });
+    const server = await startServer(t, dir, ['--workers', '1'], { env: importing(corrupting) });
+    t.match(server.errors(), /"core: node, which is slower than uWebSockets\.js \(uws_\S+ corrupts text: /);
+    t.equal((await fetch(`${server.url}/readyz`)).status, 200);
+  },
+);
 
 t.test('a port in use is refused, and nothing is created', async (t) => {
   const port = await takenPort(t);
   const dir = join(tempFolder(t), 'new');
-  t.match(await collab(['start', '--dir', dir, '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+  t.match(await collab(['start', '--dir', dir, '--port', String(port)]), {
+    code: 1,
+    stdout: '',
+    stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use`),
+  });
   const env = { COLLAB_METRICS_PORT: String(port) };
-  t.match(await collab(['start', '--dir', dir, '--port', '0'], { env }), { code: 1, stdout: '', stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use by another program\\. .*with metrics\\.port`) });
+  t.match(await collab(['start', '--dir', dir, '--port', '0'], { env }), {
+    code: 1,
+    stdout: '',
+    stderr: new RegExp(
+      `^collab: Port ${port} on 127\\.0\\.0\\.1 is in use by another program\\. .*with metrics\\.port`,
+    ),
+  });
   t.notOk(existsSync(dir));
 });
 
 t.test('a first start that is interrupted shows the keys', async (t) => {
-  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1'], { env: { COLLAB_LOG_LEVEL: 'debug' } });
+  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1'], {
+    env: { COLLAB_LOG_LEVEL: 'debug' },
+  });
   const closed = once(server.process, 'close');
   await server.line((line) => line.includes('"worker started"'));
   server.process.kill('SIGINT');
   const lines: string[] = [];
-  await t.rejects(server.line((line) => lines.push(line) === 0), 'it ends');
+  await t.rejects(
+    server.line((line) => lines.push(line) === 0),
+    'it ends',
+  );
   t.strictSame(await closed, [0, null]);
   // On a busy machine it may be ready before the signal.
   const isReady = lines.some((line) => line.startsWith('Collab is ready'));
@@ -184,25 +289,39 @@ t.test('a first start that is interrupted shows the keys', async (t) => {
 t.test('a change by a command applies to the running server from the next request on', async (t) => {
   const dir = tempFolder(t);
   const { url } = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_PER_MINUTE: '100000' } });
-  const key = await collabJson<{ id: string; secretKey: string }>(t, ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir]);
+  const key = await collabJson<{ id: string; secretKey: string }>(t, [
+    'key',
+    'create',
+    '--env',
+    'default',
+    '--kind',
+    'secret',
+    '--dir',
+    dir,
+  ]);
   t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200, 'a new key works');
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--dir', dir]);
   const posted = await api(url, key.secretKey, 'POST', '/rooms/home/threads', { userId: 'ann', body: 'Hi' });
   t.equal(posted.status, 201, 'a new user may write');
 
   await collabJson(t, ['env', 'update', 'default', '--disabled', 'true', '--dir', dir]);
-  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 403, 'a disabled environment refuses');
+  for (let i = 0; i < 8; i++)
+    t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 403, 'a disabled environment refuses');
   await collabJson(t, ['env', 'update', 'default', '--disabled', 'false', '--dir', dir]);
   for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200);
 
   await collabJson(t, ['key', 'revoke', key.id, '--yes', '--dir', dir]);
-  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 401, 'a revoked key is refused, in every worker');
+  for (let i = 0; i < 8; i++)
+    t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 401, 'a revoked key is refused, in every worker');
 });
 
 t.test('what a killed server leaves behind is ignored', async (t) => {
   const dir = tempFolder(t);
   const killed = await startServer(t, dir, ['--workers', '1']);
-  t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), { pid: killed.process.pid, address: killed.url });
+  t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), {
+    pid: killed.process.pid,
+    address: killed.url,
+  });
   await killed.end('SIGKILL');
   t.match(await collabJson(t, ['status', '--dir', dir], { code: 3 }), { running: false, address: null });
   const again = await startServer(t, dir, ['--workers', '1']);
@@ -210,22 +329,39 @@ t.test('what a killed server leaves behind is ignored', async (t) => {
   t.notOk(existsSync(join(dir, 'data', 'server.json')));
 });
 
-t.test('with --json standard output is one document, and the log of all processes goes to standard error', async (t) => {
-  const dir = tempFolder(t);
-  const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], { env: { COLLAB_LOG_LEVEL: 'debug' } });
-  const lines: string[] = [];
-  const ended = running.line((line) => {
-    lines.push(line);
-    const { address } = JSON.parse(line) as { address?: string };
-    if (address !== undefined) void fetch(`${address}/livez`).finally(() => void running.end());
-    return false;
-  });
-  await t.rejects(ended);
-  t.equal(lines.length, 1);
-  t.match(JSON.parse(lines[0] ?? ''), { ready: true });
-  const log = running.errors().split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { worker: string; msg: string });
-  for (const [worker, msg] of [['primary', 'ready'], ['web-1', 'request'], ['primary', 'stopped']]) t.ok(log.some((line) => line.worker === worker && line.msg === msg), `${worker}: ${msg}`);
-});
+t.test(
+  'with --json standard output is one document, and the log of all processes goes to standard error',
+  async (t) => {
+    const dir = tempFolder(t);
+    const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], {
+      env: { COLLAB_LOG_LEVEL: 'debug' },
+    });
+    const lines: string[] = [];
+    const ended = running.line((line) => {
+      lines.push(line);
+      const { address } = JSON.parse(line) as { address?: string };
+      if (address !== undefined) void fetch(`${address}/livez`).finally(() => void running.end());
+      return false;
+    });
+    await t.rejects(ended);
+    t.equal(lines.length, 1);
+    t.match(JSON.parse(lines[0] ?? ''), { ready: true });
+    const log = running
+      .errors()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { worker: string; msg: string });
+    for (const [worker, msg] of [
+      ['primary', 'ready'],
+      ['web-1', 'request'],
+      ['primary', 'stopped'],
+    ])
+      t.ok(
+        log.some((line) => line.worker === worker && line.msg === msg),
+        `${worker}: ${msg}`,
+      );
+  },
+);
 
 t.test('the server.json of another server is not removed', (t) => {
   const dataDir = tempFolder(t);

@@ -20,7 +20,11 @@ function checkIn({ stdout }: Finished, name: string): Report['checks'][number] |
 t.test('status of a stopped server', async (t) => {
   const dir = tempFolder(t);
   const { environment } = await newFolder(dir);
-  const { disk, ...found } = await collabJson<{ disk: { storeBytes: number; filesBytes: number } }>(t, ['status', '--dir', dir], { code: 3 });
+  const { disk, ...found } = await collabJson<{ disk: { storeBytes: number; filesBytes: number } }>(
+    t,
+    ['status', '--dir', dir],
+    { code: 3 },
+  );
   t.ok(disk.storeBytes > 0);
   t.equal(disk.filesBytes, 0, 'nothing was uploaded');
   t.strictSame(found, {
@@ -37,7 +41,10 @@ t.test('status of a stopped server', async (t) => {
     heldSnapshots: [],
     environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
   });
-  t.match(await collab(['status', '--dir', dir]), { code: 3, stdout: /server +stopped[^]*store +[\d.]+ [kM]B\nfiles +0 kB\n[^]*Next:\n.*collab.* start --dir/ });
+  t.match(await collab(['status', '--dir', dir]), {
+    code: 3,
+    stdout: /server +stopped[^]*store +[\d.]+ [kM]B\nfiles +0 kB\n[^]*Next:\n.*collab.* start --dir/,
+  });
 });
 
 t.test('status and doctor while a server is running', async (t) => {
@@ -46,7 +53,11 @@ t.test('status and doctor while a server is running', async (t) => {
   const headers = { Authorization: `Bearer ${ready.secretKey}`, 'Content-Type': 'application/json' };
   for (const room of ['a/b', 'ü']) {
     const body = JSON.stringify({ userId: 'ann', body: 'Hi' });
-    t.equal((await fetch(`${url}/api/v1/rooms/${encodeURIComponent(room)}/threads`, { method: 'POST', headers, body })).status, 201);
+    t.equal(
+      (await fetch(`${url}/api/v1/rooms/${encodeURIComponent(room)}/threads`, { method: 'POST', headers, body }))
+        .status,
+      201,
+    );
   }
   t.match(await collabJson(t, ['status', '--dir', dir]), {
     running: true,
@@ -64,29 +75,44 @@ t.test('status and doctor while a server is running', async (t) => {
   t.match(checkIn(healthy, 'ready'), { level: 'ok' });
 });
 
-t.test('status and doctor name the core of the running server, not the one that their own shell would choose', async (t) => {
-  const dir = tempFolder(t);
-  await newFolder(dir);
-  const configure = (core: string): void => writeFileSync(join(dir, 'config.json'), JSON.stringify({ port: 0, core }));
-  const look = (env: Record<string, string> = {}) => collab(['doctor', '--dir', dir, '--json'], { env });
+t.test(
+  'status and doctor name the core of the running server, not the one that their own shell would choose',
+  async (t) => {
+    const dir = tempFolder(t);
+    await newFolder(dir);
+    const configure = (core: string): void =>
+      writeFileSync(join(dir, 'config.json'), JSON.stringify({ port: 0, core }));
+    const look = (env: Record<string, string> = {}) => collab(['doctor', '--dir', dir, '--json'], { env });
 
-  configure('node');
-  const { ready, end } = await startServer(t, dir, ['--workers', '1']);
-  t.equal(ready.core, 'node');
-  t.match(await collabJson(t, ['status', '--dir', dir]), { running: true, core: 'node' });
-  t.match(await collab(['status', '--dir', dir]), { stdout: /workers +1\ncore +node\n/ });
-  t.match(checkIn(await look(), 'http core'), { level: 'ok', finding: /^node, .*; the running server uses it$/, remedy: null });
+    configure('node');
+    const { ready, end } = await startServer(t, dir, ['--workers', '1']);
+    t.equal(ready.core, 'node');
+    t.match(await collabJson(t, ['status', '--dir', dir]), { running: true, core: 'node' });
+    t.match(await collab(['status', '--dir', dir]), { stdout: /workers +1\ncore +node\n/ });
+    t.match(checkIn(await look(), 'http core'), {
+      level: 'ok',
+      finding: /^node, .*; the running server uses it$/,
+      remedy: null,
+    });
 
-  const differs = { level: noNativeCore === false ? 'warn' : 'fail', finding: /^the running server uses node; a start from this shell would (?:use uws_|fail: uWebSockets\.js )/ };
-  configure('uws');
-  t.match(checkIn(await look(), 'http core'), differs);
-  configure('node');
-  t.match(checkIn(await look({ COLLAB_CORE: 'uws' }), 'http core'), differs);
-  t.match(await collabJson(t, ['status', '--dir', dir], { env: { COLLAB_CORE: 'uws' } }), { core: 'node' });
+    const differs = {
+      level: noNativeCore === false ? 'warn' : 'fail',
+      finding: /^the running server uses node; a start from this shell would (?:use uws_|fail: uWebSockets\.js )/,
+    };
+    configure('uws');
+    t.match(checkIn(await look(), 'http core'), differs);
+    configure('node');
+    t.match(checkIn(await look({ COLLAB_CORE: 'uws' }), 'http core'), differs);
+    t.match(await collabJson(t, ['status', '--dir', dir], { env: { COLLAB_CORE: 'uws' } }), { core: 'node' });
 
-  await end();
-  t.notMatch(checkIn(await look(), 'http core')?.finding, /running server/, 'without a server it is the core that a start would use');
-});
+    await end();
+    t.notMatch(
+      checkIn(await look(), 'http core')?.finding,
+      /running server/,
+      'without a server it is the core that a start would use',
+    );
+  },
+);
 
 t.test('doctor names the native core of a running server', { skip: noNativeCore }, async (t) => {
   const dir = tempFolder(t);
@@ -138,5 +164,9 @@ t.test('doctor finds mistakes of the operator', async (t) => {
   t.match(checkIn(await look(), 'data folder'), { level: 'warn', remedy: `chmod 700 ${join(dir, 'data')}` });
   writeFileSync(join(dir, 'data', 'store', 'data.mdb'), 'this is no database'.repeat(1000));
   t.match(checkIn(await look(), 'store'), { level: 'fail', finding: /damaged/ });
-  t.match(await collab(['env', 'list', '--dir', dir]), { code: 1, stdout: '', stderr: /^collab: \S+data\.mdb is damaged: .*restore a backup/ });
+  t.match(await collab(['env', 'list', '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /^collab: \S+data\.mdb is damaged: .*restore a backup/,
+  });
 });

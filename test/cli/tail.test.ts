@@ -7,7 +7,8 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 const dir = tempFolder(t);
 t.before(() => newFolder(dir));
 
-const addUser = (id: string, name: string): Promise<unknown> => collabJson(t, ['user', 'add', id, '--name', name, '--env', 'default', '--dir', dir]);
+const addUser = (id: string, name: string): Promise<unknown> =>
+  collabJson(t, ['user', 'add', id, '--name', name, '--env', 'default', '--dir', dir]);
 
 t.test('tail shows the stored events, then those that other processes commit, once and in order', async (t) => {
   await addUser('ann', 'Ann');
@@ -30,8 +31,33 @@ t.test('as text it prints one line per event, without control characters', async
 
 t.test('it shows the text of comments, the first of a thread and later ones', async (t) => {
   await addUser('writer', 'Writer');
-  const { id } = await collabJson<{ id: string }>(t, ['thread', 'create', '--room', 'lobby', '--user', 'writer', '--body', 'the first', '--env', 'default', '--dir', dir]);
-  await collabJson(t, ['comment', 'create', id, '--user', 'writer', '--body', 'the second', '--env', 'default', '--dir', dir]);
+  const { id } = await collabJson<{ id: string }>(t, [
+    'thread',
+    'create',
+    '--room',
+    'lobby',
+    '--user',
+    'writer',
+    '--body',
+    'the first',
+    '--env',
+    'default',
+    '--dir',
+    dir,
+  ]);
+  await collabJson(t, [
+    'comment',
+    'create',
+    id,
+    '--user',
+    'writer',
+    '--body',
+    'the second',
+    '--env',
+    'default',
+    '--dir',
+    dir,
+  ]);
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--dir', dir]);
   t.match(await tail.line((line) => line.includes('thread.created')), / {2}"the first"$/);
   t.match(await tail.line((line) => line.includes('comment.created')), / {2}"the second"$/);
@@ -48,7 +74,11 @@ t.test('it ends silently when its output pipe is closed, as by SIGPIPE', async (
 });
 
 t.test('an environment that does not exist is refused', async (t) => {
-  t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list --dir \S+` lists/ });
+  t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /→ `collab env list --dir \S+` lists/,
+  });
 });
 
 t.test('it ends with 0 and says so when its environment is deleted, also when it is imported again', async (t) => {
@@ -56,11 +86,14 @@ t.test('it ends with 0 and says so when its environment is deleted, also when it
   await collabJson(t, ['user', 'add', 'ann', '--env', 'doomed', '--dir', dir]);
   const file = join(tempFolder(t), 'doomed.ndjson');
   await collabJson(t, ['export', file, '--env', 'doomed', '--dir', dir]);
-  const tails = [[], ['--json']].map((form) => startCollab(t, ['tail', '--env', 'doomed', '--since', '0', ...form, '--dir', dir]));
+  const tails = [[], ['--json']].map((form) =>
+    startCollab(t, ['tail', '--env', 'doomed', '--since', '0', ...form, '--dir', dir]),
+  );
   const ended = tails.map(({ process }) => new Promise<number | null>((resolve) => process.once('exit', resolve)));
   for (const tail of tails) await tail.line((line) => line.includes('user.updated'));
   await collabJson(t, ['env', 'delete', 'doomed', '--yes', '--dir', dir]);
   await collabJson(t, ['import', file, '--dir', dir]);
   t.strictSame(await Promise.all(ended), [0, 0]);
-  for (const tail of tails) t.match(tail.errors(), /The environment doomed was deleted, so there are no more events to follow\.\n$/);
+  for (const tail of tails)
+    t.match(tail.errors(), /The environment doomed was deleted, so there are no more events to follow\.\n$/);
 });

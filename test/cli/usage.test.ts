@@ -22,74 +22,77 @@ async function commands(): Promise<Map<string, Command>> {
 }
 
 t.test('the commands are exactly those that are implemented', async (t) => {
-  t.strictSame([...(await commands()).keys()], [
-    'init',
-    'start',
-    'status',
-    'doctor',
-    'config check',
-    'config example',
-    'config schema',
-    'env create',
-    'env list',
-    'env show',
-    'env update',
-    'env delete',
-    'key create',
-    'key list',
-    'key revoke',
-    'key rotate',
-    'user add',
-    'user list',
-    'user show',
-    'room list',
-    'room show',
-    'room delete',
-    'thread list',
-    'thread show',
-    'thread create',
-    'thread update',
-    'thread resolve',
-    'thread reopen',
-    'thread delete',
-    'comment list',
-    'comment show',
-    'comment create',
-    'comment edit',
-    'comment delete',
-    'upload list',
-    'upload show',
-    'upload create',
-    'upload fetch',
-    'upload delete',
-    'notify explain',
-    'token create',
-    'admin create',
-    'admin list',
-    'admin password',
-    'admin remove',
-    'moderation list',
-    'moderation show',
-    'moderation approve',
-    'moderation reject',
-    'moderation backtest',
-    'audit list',
-    'audit verify',
-    'audit export',
-    'tail',
-    'backup',
-    'restore',
-    'export',
-    'import',
-    'plugin list',
-    'plugin check',
-    'plugin new',
-    'gc',
-    'compact',
-    'openapi',
-    'completion',
-    'version',
-  ]);
+  t.strictSame(
+    [...(await commands()).keys()],
+    [
+      'init',
+      'start',
+      'status',
+      'doctor',
+      'config check',
+      'config example',
+      'config schema',
+      'env create',
+      'env list',
+      'env show',
+      'env update',
+      'env delete',
+      'key create',
+      'key list',
+      'key revoke',
+      'key rotate',
+      'user add',
+      'user list',
+      'user show',
+      'room list',
+      'room show',
+      'room delete',
+      'thread list',
+      'thread show',
+      'thread create',
+      'thread update',
+      'thread resolve',
+      'thread reopen',
+      'thread delete',
+      'comment list',
+      'comment show',
+      'comment create',
+      'comment edit',
+      'comment delete',
+      'upload list',
+      'upload show',
+      'upload create',
+      'upload fetch',
+      'upload delete',
+      'notify explain',
+      'token create',
+      'admin create',
+      'admin list',
+      'admin password',
+      'admin remove',
+      'moderation list',
+      'moderation show',
+      'moderation approve',
+      'moderation reject',
+      'moderation backtest',
+      'audit list',
+      'audit verify',
+      'audit export',
+      'tail',
+      'backup',
+      'restore',
+      'export',
+      'import',
+      'plugin list',
+      'plugin check',
+      'plugin new',
+      'gc',
+      'compact',
+      'openapi',
+      'completion',
+      'version',
+    ],
+  );
 });
 
 t.test('the help of every command has a sentence and examples that call it', async (t) => {
@@ -123,12 +126,19 @@ t.test('wrong usage exits with 2 and the reason on standard error', async (t) =>
     [['env', 'create', 'a', 'b'], /too many arguments/],
     [['env', 'list', '--jsn'], /unknown option '--jsn'\n\(Did you mean --json\?\)/],
     [['key', 'create', '--env', 'default'], /required option '--kind <kind>' not specified/],
-    [['key', 'create', '--env', 'default', '--kind', 'golden'], /--kind must be one of secret, publishable, signing, not "golden"/],
-    [['token', 'create', '--env', 'default', '--user', 'ann', '--ttl', 'soon'], /--ttl must be a duration such as 45s, 30m, 1h or 90d, not "soon"/],
+    [
+      ['key', 'create', '--env', 'default', '--kind', 'golden'],
+      /--kind must be one of secret, publishable, signing, not "golden"/,
+    ],
+    [
+      ['token', 'create', '--env', 'default', '--user', 'ann', '--ttl', 'soon'],
+      /--ttl must be a duration such as 45s, 30m, 1h or 90d, not "soon"/,
+    ],
     [['tail', '--env', 'default', '--since', '-1'], /--since must be a whole number/],
   ];
   const cwd = tempFolder(t);
-  for (const [args, stderr] of cases) t.match(await collab(args, { cwd }), { code: 2, stdout: '', stderr }, `collab ${args.join(' ')}`);
+  for (const [args, stderr] of cases)
+    t.match(await collab(args, { cwd }), { code: 2, stdout: '', stderr }, `collab ${args.join(' ')}`);
 });
 
 t.test('wrong usage says where the usage is shown, unless the help does', async (t) => {
@@ -161,7 +171,9 @@ t.test('a command without a folder reports that and how to create one', async (t
 });
 
 t.test('an invalid configuration exits with 2, naming option, reason and source', async (t) => {
-  const { code, stderr } = await collab(['env', 'list', '--dir', tempFolder(t)], { env: { COLLAB_PROT: '1', COLLAB_WORKERS: '0' } });
+  const { code, stderr } = await collab(['env', 'list', '--dir', tempFolder(t)], {
+    env: { COLLAB_PROT: '1', COLLAB_WORKERS: '0' },
+  });
   t.equal(code, 2);
   t.match(stderr, /COLLAB_PROT is not an option; did you mean COLLAB_PORT\?/);
   t.match(stderr, /workers must be a whole number from 1 to 256 or auto, not "0" \(in the variable COLLAB_WORKERS\)/);
@@ -170,22 +182,51 @@ t.test('an invalid configuration exits with 2, naming option, reason and source'
 t.test('an empty path is refused, not taken as the current folder', async (t) => {
   const cwd = tempFolder(t);
   for (const words of ['start', 'init', 'config check', 'env list', 'backup x', 'openapi']) {
-    t.match(await collab([...words.split(' '), '--dir', ''], { cwd }), { code: 2, stdout: '', stderr: /^collab: --dir must be a path, but it is empty\.$/m }, words);
+    t.match(
+      await collab([...words.split(' '), '--dir', ''], { cwd }),
+      { code: 2, stdout: '', stderr: /^collab: --dir must be a path, but it is empty\.$/m },
+      words,
+    );
   }
   await collab(['init', '--dir', 'data'], { cwd });
-  for (const [command, argument] of [['backup', '<folder>'], ['restore', '<backup>'], ['export', '<file>'], ['import', '<file>']] as const) {
-    t.match(await collab([command, '', '--dir', 'data'], { cwd }), { code: 2, stdout: '', stderr: `collab: ${argument} must be a path, but it is empty.` });
+  for (const [command, argument] of [
+    ['backup', '<folder>'],
+    ['restore', '<backup>'],
+    ['export', '<file>'],
+    ['import', '<file>'],
+  ] as const) {
+    t.match(await collab([command, '', '--dir', 'data'], { cwd }), {
+      code: 2,
+      stdout: '',
+      stderr: `collab: ${argument} must be a path, but it is empty.`,
+    });
   }
   t.strictSame(readdirSync(cwd), ['data']);
 });
 
-t.test('a folder that cannot be created is reported at once', { skip: existsSync('/proc/self') ? false : 'no /proc here' }, async (t) => {
-  const dir = tempFolder(t);
-  await collab(['init', '--dir', dir]);
-  for (const args of [['start', '--dir', '/proc/x'], ['init', '--dir', '/proc/x'], ['backup', '/proc/x', '--dir', dir]]) {
-    t.match(await collab(args), { code: 1, stdout: '', stderr: /^collab: The folder \/proc\/x cannot be created: .*\n {2}→ Choose another folder\.\n$/ }, args.join(' '));
-  }
-});
+t.test(
+  'a folder that cannot be created is reported at once',
+  { skip: existsSync('/proc/self') ? false : 'no /proc here' },
+  async (t) => {
+    const dir = tempFolder(t);
+    await collab(['init', '--dir', dir]);
+    for (const args of [
+      ['start', '--dir', '/proc/x'],
+      ['init', '--dir', '/proc/x'],
+      ['backup', '/proc/x', '--dir', dir],
+    ]) {
+      t.match(
+        await collab(args),
+        {
+          code: 1,
+          stdout: '',
+          stderr: /^collab: The folder \/proc\/x cannot be created: .*\n {2}→ Choose another folder\.\n$/,
+        },
+        args.join(' '),
+      );
+    }
+  },
+);
 
 /** Runs a command whose output pipe is closed after its first output. */
 async function cutOff(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
@@ -205,7 +246,23 @@ t.test('a command ends silently when its output pipe is closed, as by SIGPIPE', 
   const at = '2026-01-02T03:04:05.678Z';
   const { stdout } = await collab(['export', '-', '--dir', join(dir, 'x')]);
   const [head, environment = ''] = stdout.split('\n');
-  const user = (id: string): string => JSON.stringify({ type: 'user', data: { id, userId: id, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {}, createdAt: at, updatedAt: at, firstSeenAt: null, lastSeenAt: null } });
+  const user = (id: string): string =>
+    JSON.stringify({
+      type: 'user',
+      data: {
+        id,
+        userId: id,
+        name: null,
+        avatarUrl: null,
+        email: null,
+        kind: 'user',
+        metadata: {},
+        createdAt: at,
+        updatedAt: at,
+        firstSeenAt: null,
+        lastSeenAt: null,
+      },
+    });
   const users = Array.from({ length: 5_000 }, (_, i) => user(`user${i}`));
   writeFileSync(file, [head, environment, ...users, '{"type":"end","lines":5001}', ''].join('\n'));
   await collab(['import', file, '--dir', dir]);

@@ -52,11 +52,16 @@ t.test('a refused message is not the reason of a later loss', async (t) => {
     backoff: { firstMs: 1e9, maxMs: 1e9 },
   });
   await stateOf(session, ({ status }) => status === 'live');
-  const refused = new Promise((resolve) => sockets[0]?.on('message', (data) => String(data).includes('not_in_room') && resolve(data)));
+  const refused = new Promise((resolve) =>
+    sockets[0]?.on('message', (data) => String(data).includes('not_in_room') && resolve(data)),
+  );
   session.room('elsewhere').broadcast('hello');
   t.notMatch(JSON.parse(String(await refused)), { id: Number });
   sockets[0]?.terminate();
-  t.match(await stateOf(session, ({ error }) => error !== null), { status: 'reconnecting', error: { code: 'network' } });
+  t.match(await stateOf(session, ({ error }) => error !== null), {
+    status: 'reconnecting',
+    error: { code: 'network' },
+  });
 });
 
 t.test('users are looked up once there is a connection', async (t) => {
@@ -80,7 +85,10 @@ t.test('a server that does not speak JSON is named, and is tried again', async (
   for (const options of [{}, { WebSocket: new FakeBrowser(new Random(1)).open(t).WebSocket }]) {
     const before = connections;
     const session = openSession(t, tenant, 'ann', { serverUrl, ...options });
-    t.match(await stateOf(session, ({ error }) => error !== null && connections > before + 2), { error: { code: 'protocol' }, reason: /not a Collab server/ });
+    t.match(await stateOf(session, ({ error }) => error !== null && connections > before + 2), {
+      error: { code: 'protocol' },
+      reason: /not a Collab server/,
+    });
     session.close();
   }
 });
@@ -122,7 +130,10 @@ t.test('a presence state that the server would refuse is refused at the call', a
   for (const room of [ann, bob]) t.teardown(room.subscribe(() => {}));
   await snapshotOf(ann, ({ presence }) => presence.length === 2);
   const frame = JSON.stringify({ text: '' }).length;
-  t.throws(() => ann.setPresence({ text: `é${'x'.repeat(4_095 - frame)}` }), { code: 'invalid_request', message: /larger than 4096 bytes \(4 KiB\) of JSON/ });
+  t.throws(() => ann.setPresence({ text: `é${'x'.repeat(4_095 - frame)}` }), {
+    code: 'invalid_request',
+    message: /larger than 4096 bytes \(4 KiB\) of JSON/,
+  });
   const text = `é${'x'.repeat(4_094 - frame)}`;
   ann.setPresence({ text });
   await snapshotOf(bob, ({ presence }) => presence.some(({ state }) => state['text'] === text));

@@ -87,10 +87,25 @@ export const received = async (body: string, headers: Record<string, string>): P
 /** The options of a backend. */
 const node = { module: 'NodeNext', moduleResolution: 'NodeNext', lib: ['ES2023'], types: ['node'] };
 const projects = [
-  { name: 'a page', file: 'page.ts', text: page, options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [] } },
-  { name: 'a page of React', file: 'component.tsx', text: component, options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [], jsx: 'react-jsx' } },
+  {
+    name: 'a page',
+    file: 'page.ts',
+    text: page,
+    options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [] },
+  },
+  {
+    name: 'a page of React',
+    file: 'component.tsx',
+    text: component,
+    options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [], jsx: 'react-jsx' },
+  },
   { name: 'a backend', file: 'backend.ts', text: backend, options: node },
-  { name: 'the example of docs/sdk.md for a backend', file: 'example.ts', text: codeBlocks('docs/sdk.md', 'js')[0] ?? '', options: node },
+  {
+    name: 'the example of docs/sdk.md for a backend',
+    file: 'example.ts',
+    text: codeBlocks('docs/sdk.md', 'js')[0] ?? '',
+    options: node,
+  },
 ];
 
 for (const { name, file, text, options } of projects) {
@@ -98,14 +113,40 @@ for (const { name, file, text, options } of projects) {
     const dir = tempFolder(t);
     mkdirSync(join(dir, 'node_modules', '@types'), { recursive: true });
     symlinkSync(root, join(dir, 'node_modules', 'collab'));
-    for (const linked of ['yjs', 'react', '@types/react', '@types/node']) symlinkSync(join(root, 'node_modules', linked), join(dir, 'node_modules', linked));
+    for (const linked of ['yjs', 'react', '@types/react', '@types/node'])
+      symlinkSync(join(root, 'node_modules', linked), join(dir, 'node_modules', linked));
     writeFileSync(join(dir, 'package.json'), '{ "type": "module" }');
     writeFileSync(join(dir, file), text);
-    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...options, strict: true, noEmit: true, target: 'ES2022', exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }, files: [file] }));
+    writeFileSync(
+      join(dir, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          ...options,
+          strict: true,
+          noEmit: true,
+          target: 'ES2022',
+          exactOptionalPropertyTypes: true,
+          noUncheckedIndexedAccess: true,
+        },
+        files: [file],
+      }),
+    );
     // The loaders that the test runner gives to its child processes cannot load the compiler.
-    const compiler = spawn('sh', ['-c', 'NODE_OPTIONS= exec "$0" "$@"', process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--project', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const compiler = spawn(
+      'sh',
+      [
+        '-c',
+        'NODE_OPTIONS= exec "$0" "$@"',
+        process.execPath,
+        join(root, 'node_modules/typescript/bin/tsc'),
+        '--project',
+        dir,
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
     let said = '';
-    for (const stream of [compiler.stdout, compiler.stderr]) stream.on('data', (data: Buffer) => (said += data.toString()));
+    for (const stream of [compiler.stdout, compiler.stderr])
+      stream.on('data', (data: Buffer) => (said += data.toString()));
     const code = await new Promise((resolve) => compiler.once('close', resolve));
     t.equal(said, '');
     t.equal(code, 0);

@@ -4,7 +4,14 @@ import type { UploadRequest } from '../../src/client/platform.ts';
 import { Credentials } from '../../src/client/session/credentials.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 
-const attachment: Attachment = { id: 'at_1', type: 'image', url: 'https://x.example/api/v1/files/at_1', filename: 'dot.png', mimeType: 'image/png', sizeBytes: 3 };
+const attachment: Attachment = {
+  id: 'at_1',
+  type: 'image',
+  url: 'https://x.example/api/v1/files/at_1',
+  filename: 'dot.png',
+  mimeType: 'image/png',
+  sizeBytes: 3,
+};
 
 /** A request for a file. It fails when its signal aborts, as those of `fetch` do. */
 interface Request {
@@ -21,7 +28,11 @@ function openFiles(): { files: SessionFiles; requests: Request[]; requested(coun
       init?.signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
       requests.push({ succeed: () => resolve(new Response('png')), fail: () => reject(new TypeError('fetch failed')) });
     });
-  const files = new SessionFiles({ serverUrl: 'https://x.example', credentials: new Credentials('pk_a', () => 'a.b.c'), fetch });
+  const files = new SessionFiles({
+    serverUrl: 'https://x.example',
+    credentials: new Credentials('pk_a', () => 'a.b.c'),
+    fetch,
+  });
   const requested = async (count: number): Promise<void> => {
     while (requests.length < count) await new Promise(setImmediate);
   };
@@ -111,7 +122,9 @@ t.test('an upload through XMLHttpRequest ends when it is cancelled or the connec
   }
   t.intercept(globalThis as { XMLHttpRequest?: unknown }, 'XMLHttpRequest', { value: FakeRequest });
   const { files } = openFiles();
-  const sentFile = async (signal?: AbortSignal): Promise<{ upload: Promise<Attachment>; request: (typeof sent)[number] | undefined }> => {
+  const sentFile = async (
+    signal?: AbortSignal,
+  ): Promise<{ upload: Promise<Attachment>; request: (typeof sent)[number] | undefined }> => {
     const before = sent.length;
     const upload = files.upload(new Blob(['png']), { signal });
     while (sent.length === before) await new Promise(setImmediate);

@@ -8,11 +8,16 @@ import { startService } from '../helpers/service.ts';
 // Writes on what the server has not confirmed: the snapshot has ids for it that the server does not know.
 
 /** A loaded room of a session that has lost its connection, and how to give it a new one. */
-async function offlineRoom(t: Test): Promise<{ tenant: Tenant; session: CollabSession; room: CollabRoom; connect: () => void }> {
+async function offlineRoom(
+  t: Test,
+): Promise<{ tenant: Tenant; session: CollabSession; room: CollabRoom; connect: () => void }> {
   const tenant = await (await startService(t)).tenant('acme');
   const sockets = new CuttableSockets();
   // The next attempt is made when the test says so.
-  const session = openSession(t, tenant, 'ann', { WebSocket: sockets.WebSocket, backoff: { firstMs: 1e9, maxMs: 1e9 } });
+  const session = openSession(t, tenant, 'ann', {
+    WebSocket: sockets.WebSocket,
+    backoff: { firstMs: 1e9, maxMs: 1e9 },
+  });
   const room = session.room('page');
   t.teardown(room.subscribe(() => {}));
   await room.ready();
@@ -22,7 +27,10 @@ async function offlineRoom(t: Test): Promise<{ tenant: Tenant; session: CollabSe
 }
 
 const firstOf = (room: CollabRoom): string => room.getSnapshot().threads[0]?.comments[0]?.id ?? '';
-const settled = (room: CollabRoom): Promise<unknown> => snapshotOf(room, ({ threads }) => threads.every((thread) => thread.pending === null && thread.comments.every(({ pending }) => pending === null)));
+const settled = (room: CollabRoom): Promise<unknown> =>
+  snapshotOf(room, ({ threads }) =>
+    threads.every((thread) => thread.pending === null && thread.comments.every(({ pending }) => pending === null)),
+  );
 
 t.test('the first comment of a thread that waits can be changed, and be reacted to', async (t) => {
   const { tenant, room, connect } = await offlineRoom(t);
@@ -31,14 +39,20 @@ t.test('the first comment of a thread that waits can be changed, and be reacted 
   room.subscribe(() => bodies.add(room.getSnapshot().threads[0]?.comments[0]?.body));
   const edited = room.updateComment(firstOf(room), { body: 'better' });
   const reaction = room.addReaction(firstOf(room), '👍');
-  t.match(room.getSnapshot().threads, [{ pending: 'create', comments: [{ body: 'better', reactions: [{ emoji: '👍' }] }] }]);
+  t.match(room.getSnapshot().threads, [
+    { pending: 'create', comments: [{ body: 'better', reactions: [{ emoji: '👍' }] }] },
+  ]);
   connect();
   const thread = await created;
   t.match(await edited, { threadId: thread.id, body: 'better' });
   t.equal((await reaction).commentId, (await edited).id);
   await settled(room);
-  t.match(await tenant.request('GET', `/threads/${thread.id}`), { json: { comments: [{ body: 'better', reactions: [{ emoji: '👍', userId: 'ann' }] }] } });
-  t.match(room.getSnapshot().threads, [{ comments: [{ id: (await edited).id, body: 'better', reactions: [{ emoji: '👍' }] }] }]);
+  t.match(await tenant.request('GET', `/threads/${thread.id}`), {
+    json: { comments: [{ body: 'better', reactions: [{ emoji: '👍', userId: 'ann' }] }] },
+  });
+  t.match(room.getSnapshot().threads, [
+    { comments: [{ id: (await edited).id, body: 'better', reactions: [{ emoji: '👍' }] }] },
+  ]);
   t.strictSame([...bodies], ['better'], 'the earlier text never came back');
 });
 
@@ -62,9 +76,13 @@ t.test('comments on a thread that waits, their changes, and its state', async (t
   t.equal((await reply).id, replyId);
   await Promise.all([...writes, unwanted]);
   await settled(room);
-  t.match(await tenant.request('GET', `/threads/${threadId}`), { json: { thread: { resolved: true, positionX: 0.5, commentCount: 2 }, comments: [{ threadId }, { threadId }] } });
+  t.match(await tenant.request('GET', `/threads/${threadId}`), {
+    json: { thread: { resolved: true, positionX: 0.5, commentCount: 2 }, comments: [{ threadId }, { threadId }] },
+  });
   // In the order of their ids, because the clock stands still.
-  const bodies = room.getSnapshot().threads.flatMap(({ comments }) => comments.map(({ body, reactions }) => `${body} ${reactions.length}`));
+  const bodies = room
+    .getSnapshot()
+    .threads.flatMap(({ comments }) => comments.map(({ body, reactions }) => `${body} ${reactions.length}`));
   t.strictSame(bodies.toSorted(), ['changed again 1', 'first 0']);
 });
 
@@ -82,7 +100,8 @@ t.test('a thread goes with its only comment, although both wait', async (t) => {
 t.test('reactions that wait can be taken back, and be made again', async (t) => {
   const { tenant, room, connect } = await offlineRoom(t);
   const created = room.createThread({ body: 'first' });
-  const reactionOf = (emoji: string): string => room.getSnapshot().threads[0]?.comments[0]?.reactions.find((reaction) => reaction.emoji === emoji)?.id ?? '';
+  const reactionOf = (emoji: string): string =>
+    room.getSnapshot().threads[0]?.comments[0]?.reactions.find((reaction) => reaction.emoji === emoji)?.id ?? '';
   const writes: Promise<unknown>[] = [];
   for (const emoji of ['👍', '🎉']) {
     writes.push(room.addReaction(firstOf(room), emoji), room.removeReaction(reactionOf(emoji)));
@@ -90,11 +109,19 @@ t.test('reactions that wait can be taken back, and be made again', async (t) => 
   }
   writes.push(room.addReaction(firstOf(room), '👍'));
   const shown = new Set<number>();
-  room.subscribe(() => shown.add(room.getSnapshot().threads[0]?.comments[0]?.reactions.filter(({ emoji }) => emoji === '🎉').length ?? 0));
+  room.subscribe(() =>
+    shown.add(room.getSnapshot().threads[0]?.comments[0]?.reactions.filter(({ emoji }) => emoji === '🎉').length ?? 0),
+  );
   connect();
   await Promise.all([...writes, created]);
-  t.match(await tenant.request('GET', `/threads/${(await created).id}`), { json: { comments: [{ reactions: [{ emoji: '👍' }] }] } });
-  await snapshotOf(room, ({ threads }) => threads[0]?.pending === null && threads[0].comments[0]?.reactions[0]?.id.startsWith('pending') === false);
+  t.match(await tenant.request('GET', `/threads/${(await created).id}`), {
+    json: { comments: [{ reactions: [{ emoji: '👍' }] }] },
+  });
+  await snapshotOf(
+    room,
+    ({ threads }) =>
+      threads[0]?.pending === null && threads[0].comments[0]?.reactions[0]?.id.startsWith('pending') === false,
+  );
   t.match(room.getSnapshot().threads, [{ comments: [{ reactions: [{ emoji: '👍' }] }] }]);
   t.equal(room.getSnapshot().threads[0]?.comments[0]?.reactions.length, 1);
   t.strictSame([...shown], [0], 'the other one never came back');
@@ -114,7 +141,11 @@ t.test('what depends on a refused write is refused for the same reason', async (
   ];
   const outcomes = Promise.allSettled(writes);
   connect();
-  for (const outcome of await outcomes) t.match(outcome, { status: 'rejected', reason: { name: 'CollabError', code: 'invalid_request', message: /^body must/ } });
+  for (const outcome of await outcomes)
+    t.match(outcome, {
+      status: 'rejected',
+      reason: { name: 'CollabError', code: 'invalid_request', message: /^body must/ },
+    });
   t.strictSame(room.getSnapshot().threads, []);
 });
 
@@ -154,7 +185,13 @@ t.test('a room without subscribers', async (t) => {
   await settled(room);
   t.match(room.getSnapshot().threads, [{ id: thread.id, resolved: true, commentCount: 3 }]);
   t.equal(room.getSnapshot().threads.length, 1);
-  t.strictSame(room.getSnapshot().threads[0]?.comments.map(({ body, reactions }) => `${body} ${reactions.length}`).toSorted(), ['changed 0', 'first 0', 'last 0']);
+  t.strictSame(
+    room
+      .getSnapshot()
+      .threads[0]?.comments.map(({ body, reactions }) => `${body} ${reactions.length}`)
+      .toSorted(),
+    ['changed 0', 'first 0', 'last 0'],
+  );
 });
 
 t.test('a write whose answer was lost resolves with the record of the server, without subscribers too', async (t) => {
@@ -169,7 +206,9 @@ t.test('a write whose answer was lost resolves with the record of the server, wi
     sockets.cut();
   });
   const thread = await room.createThread({ body: 'first' });
-  t.match(await tenant.request('GET', `/threads/${thread.id}`), { json: { thread: { createdAt: thread.createdAt, userId: 'ann' } } });
+  t.match(await tenant.request('GET', `/threads/${thread.id}`), {
+    json: { thread: { createdAt: thread.createdAt, userId: 'ann' } },
+  });
   t.notMatch(thread, { pending: 'create' });
   t.strictSame(room.getSnapshot().threads, []);
 });

@@ -29,7 +29,9 @@ t.test('a write shows at once, and is confirmed; a refused one disappears with i
   t.teardown(room.subscribe(() => {}));
 
   const created = room.createThread({ body: 'hello', position: { x: 0.5, y: 0.25 } });
-  t.match(room.getSnapshot().threads, [{ pending: 'create', userId: 'ann', positionX: 0.5, comments: [{ body: 'hello', pending: 'create' }] }]);
+  t.match(room.getSnapshot().threads, [
+    { pending: 'create', userId: 'ann', positionX: 0.5, comments: [{ body: 'hello', pending: 'create' }] },
+  ]);
   const { id } = await created;
   const [thread] = (await snapshotOf(room, ({ threads }) => threads[0]?.pending === null)).threads;
   t.equal(thread?.id, id, 'it keeps the id that it had at first');
@@ -51,7 +53,9 @@ t.test('a write shows at once, and is confirmed; a refused one disappears with i
   const resolved = room.setResolved(id, true);
   t.match(room.getSnapshot().threads[0], { resolved: true, pending: 'update' });
   await resolved;
-  t.match(await snapshotOf(room, ({ threads }) => threads[0]?.pending === null), { threads: [{ resolved: true, resolvedBy: 'ann' }] });
+  t.match(await snapshotOf(room, ({ threads }) => threads[0]?.pending === null), {
+    threads: [{ resolved: true, resolvedBy: 'ann' }],
+  });
   await room.deleteComment(comment.id);
   const last = room.deleteComment(room.getSnapshot().threads[0]?.comments[0]?.id ?? '');
   t.strictSame(room.getSnapshot().threads, [], 'the thread goes with its last comment, at once');
@@ -60,40 +64,71 @@ t.test('a write shows at once, and is confirmed; a refused one disappears with i
 
 t.test('what moderators hold stays in the snapshot of its author, after a reload too, until they decide', async (t) => {
   const tenant = await (await startService(t, { filters: holdingFilters })).tenant('acme');
-  const [session, other] = [openSession(t, tenant, 'ann'), openSession(t, tenant, 'mod', { token: () => tenant.token({ userId: 'mod', role: 'moderator' }) })];
+  const [session, other] = [
+    openSession(t, tenant, 'ann'),
+    openSession(t, tenant, 'mod', { token: () => tenant.token({ userId: 'mod', role: 'moderator' }) }),
+  ];
   const [room, others] = [session.room('page'), other.room('page')];
   t.teardown(room.subscribe(() => {}));
   t.teardown(others.subscribe(() => {}));
   await Promise.all([room.ready(), others.ready()]);
   const thread = await room.createThread({ body: 'hello' });
-  const bodies = ({ threads }: RoomSnapshot): (string | undefined)[] => threads.flatMap(({ comments }) => comments.map(({ body, status, pending }) => `${body}${status === undefined ? '' : ` ${status}`}${pending === null ? '' : ` ${pending}`}`));
-  const both = (snapshot: RoomSnapshot, ...expected: string[]): boolean => JSON.stringify(bodies(snapshot)) === JSON.stringify(expected);
+  const bodies = ({ threads }: RoomSnapshot): (string | undefined)[] =>
+    threads.flatMap(({ comments }) =>
+      comments.map(
+        ({ body, status, pending }) =>
+          `${body}${status === undefined ? '' : ` ${status}`}${pending === null ? '' : ` ${pending}`}`,
+      ),
+    );
+  const both = (snapshot: RoomSnapshot, ...expected: string[]): boolean =>
+    JSON.stringify(bodies(snapshot)) === JSON.stringify(expected);
   const queue = async () => (await tenant.request<{ items: { id: string }[] }>('GET', '/moderation')).json.items;
-  const decide = async (decision: 'approve' | 'reject') => tenant.request('POST', `/moderation/${(await queue())[0]?.id}/${decision}`, decision === 'reject' ? { body: { reason: 'no' } } : {});
+  const decide = async (decision: 'approve' | 'reject') =>
+    tenant.request(
+      'POST',
+      `/moderation/${(await queue())[0]?.id}/${decision}`,
+      decision === 'reject' ? { body: { reason: 'no' } } : {},
+    );
 
   const held = await room.createComment(thread.id, { body: `${HELD_TEXT} 1` });
   t.equal(held.status, 'held');
-  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 1 held`)), { threads: [{ commentCount: 1 }] });
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 1 held`)), {
+    threads: [{ commentCount: 1 }],
+  });
   await room.updateComment(held.id, { body: `${HELD_TEXT} 2` });
   await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2 held`));
   room.reload();
   await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2 held`));
   await decide('approve');
-  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), { threads: [{ commentCount: 2 }] });
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), {
+    threads: [{ commentCount: 2 }],
+  });
 
   await room.updateComment(held.id, { body: `${HELD_TEXT} 3` });
-  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 3 held`)), { threads: [{ commentCount: 2 }] });
-  t.ok(both(await snapshotOf(others, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), 'hello', `${HELD_TEXT} 2`), 'a moderator sees what is published');
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 3 held`)), {
+    threads: [{ commentCount: 2 }],
+  });
+  t.ok(
+    both(await snapshotOf(others, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), 'hello', `${HELD_TEXT} 2`),
+    'a moderator sees what is published',
+  );
   await decide('reject');
   await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`));
 
   const heldThread = await room.createThread({ body: HELD_TEXT });
-  t.match(await snapshotOf(room, ({ threads }) => threads.length === 2 && threads.every(({ pending }) => pending === null)), { threads: [{}, {}] });
+  t.match(
+    await snapshotOf(room, ({ threads }) => threads.length === 2 && threads.every(({ pending }) => pending === null)),
+    { threads: [{}, {}] },
+  );
   const shown = room.getSnapshot().threads.find(({ id }) => id === heldThread.id);
   t.match(shown, { status: 'held', comments: [{ status: 'held' }] });
   await room.deleteComment(shown?.comments[0]?.id ?? '');
   await snapshotOf(room, ({ threads }) => threads.length === 1);
-  t.strictSame(room.getSnapshot().threads.map(({ id }) => id), [thread.id], 'withdrawn');
+  t.strictSame(
+    room.getSnapshot().threads.map(({ id }) => id),
+    [thread.id],
+    'withdrawn',
+  );
   t.strictSame(await queue(), []);
 });
 

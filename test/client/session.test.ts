@@ -5,7 +5,12 @@ import { startService } from '../helpers/service.ts';
 import { picture } from '../fixtures/media.ts';
 
 t.test('what a session must not be given is refused in words', (t) => {
-  const options = { serverUrl: 'https://x.example', publishableKey: 'pk_a', token: () => 'a.b.c', WebSocket: new CuttableSockets().WebSocket };
+  const options = {
+    serverUrl: 'https://x.example',
+    publishableKey: 'pk_a',
+    token: () => 'a.b.c',
+    WebSocket: new CuttableSockets().WebSocket,
+  };
   const cases: [change: object, message: RegExp][] = [
     [{ publishableKey: 'sk_live_1' }, /secret key.*Never put it into a page/],
     [{ publishableKey: 'x' }, /must be a key that begins with pk_/],
@@ -13,14 +18,18 @@ t.test('what a session must not be given is refused in words', (t) => {
     [{ serverUrl: undefined }, /serverUrl is missing/],
     [{ token: 'a.b.c' }, /must be a function/],
   ];
-  for (const [change, message] of cases) t.throws(() => new CollabSession({ ...options, ...change }), { code: 'invalid_request', message });
+  for (const [change, message] of cases)
+    t.throws(() => new CollabSession({ ...options, ...change }), { code: 'invalid_request', message });
   t.end();
 });
 
 t.test('a wrong key, a refused token and a refused origin end the session with a text for people', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
   const wrongKey = openSession(t, tenant, 'ann', { publishableKey: 'pk_default_doesnotexist' });
-  t.match(await stateOf(wrongKey, ({ status }) => status === 'closed'), { reason: /publishable key/, error: { code: 'invalid_key' } });
+  t.match(await stateOf(wrongKey, ({ status }) => status === 'closed'), {
+    reason: /publishable key/,
+    error: { code: 'invalid_key' },
+  });
 
   const reasons: string[] = [];
   const refused = openSession(t, tenant, 'ann', {
@@ -29,7 +38,10 @@ t.test('a wrong key, a refused token and a refused origin end the session with a
       return 'no.good.token';
     },
   });
-  t.match(await stateOf(refused, ({ status }) => status === 'closed'), { reason: /sign-in/, error: { code: 'invalid_token' } });
+  t.match(await stateOf(refused, ({ status }) => status === 'closed'), {
+    reason: /sign-in/,
+    error: { code: 'invalid_token' },
+  });
   t.strictSame(reasons, ['connect', 'refused'], 'once more with a new token');
   await t.rejects(refused.room('page').createThread({ body: 'lost?' }), { code: 'closed' });
   await t.rejects(refused.room('page').ready(), { code: 'invalid_token' });
@@ -44,7 +56,10 @@ t.test('a token function that fails is called again, and its failure is named', 
       return tenant.token({ userId: 'ann' });
     },
   });
-  t.match(await stateOf(session, ({ error }) => error !== null), { status: 'reconnecting', error: { code: 'token_failed', message: /401 from the backend/ } });
+  t.match(await stateOf(session, ({ error }) => error !== null), {
+    status: 'reconnecting',
+    error: { code: 'token_failed', message: /401 from the backend/ },
+  });
   t.match(await stateOf(session, ({ status }) => status === 'live'), { userId: 'ann', reason: '' });
 });
 
@@ -67,7 +82,10 @@ t.test('a token function that fails after the connection was lost does not hide 
   await stateOf(session, ({ status }) => status === 'reconnecting');
   await stateOf(session, ({ status }) => status === 'live');
   t.equal(failures, 3);
-  t.strictSame([...codes].filter((code) => code !== undefined), ['network']);
+  t.strictSame(
+    [...codes].filter((code) => code !== undefined),
+    ['network'],
+  );
 });
 
 t.test('an expired token is replaced once, and a token that is about to expire without a reconnect', async (t) => {
@@ -97,33 +115,55 @@ t.test('an expired token is replaced once, and a token that is about to expire w
   t.equal(sockets.opened, opened, 'on the same connection');
 });
 
-t.test('a file that is too large or of a refused type is refused in words; a good one reaches the comment', async (t) => {
-  const tenant = await (await startService(t)).tenant('acme', { maxFileSizeMb: 1, media: { image: true, audio: true, video: false } });
-  const session = openSession(t, tenant, 'ann');
-  const { files } = session;
-  await t.rejects(files.upload(new Blob([Buffer.alloc(2_000_000)], { type: 'image/png' }), { filename: 'big.png' }), { code: 'file_too_large', status: 413, message: /max 1MB/ });
-  await t.rejects(files.upload(new Blob(['x'], { type: 'text/plain' })), { code: 'unsupported_media', status: 400 });
-  await t.rejects(files.upload(new Blob(['x'], { type: 'video/mp4' })), { code: 'media_disabled', status: 403, message: /Video uploads are disabled/ });
-  await t.rejects(files.upload(new Blob(['x'], { type: 'image/png' }), { signal: AbortSignal.abort() }), { code: 'aborted' });
-  t.ok(files.accepts('audio/webm;codecs=opus'));
-  t.notOk(files.accepts('image/svg+xml'));
+t.test(
+  'a file that is too large or of a refused type is refused in words; a good one reaches the comment',
+  async (t) => {
+    const tenant = await (
+      await startService(t)
+    ).tenant('acme', { maxFileSizeMb: 1, media: { image: true, audio: true, video: false } });
+    const session = openSession(t, tenant, 'ann');
+    const { files } = session;
+    await t.rejects(files.upload(new Blob([Buffer.alloc(2_000_000)], { type: 'image/png' }), { filename: 'big.png' }), {
+      code: 'file_too_large',
+      status: 413,
+      message: /max 1MB/,
+    });
+    await t.rejects(files.upload(new Blob(['x'], { type: 'text/plain' })), { code: 'unsupported_media', status: 400 });
+    await t.rejects(files.upload(new Blob(['x'], { type: 'video/mp4' })), {
+      code: 'media_disabled',
+      status: 403,
+      message: /Video uploads are disabled/,
+    });
+    await t.rejects(files.upload(new Blob(['x'], { type: 'image/png' }), { signal: AbortSignal.abort() }), {
+      code: 'aborted',
+    });
+    t.ok(files.accepts('audio/webm;codecs=opus'));
+    t.notOk(files.accepts('image/svg+xml'));
 
-  const progress: [number, number][] = [];
-  const bytes = await picture(8, 8).png().toBuffer();
-  const attachment = await files.upload(new Blob([bytes], { type: 'image/png' }), { filename: 'dot.png', onProgress: (sent, total) => progress.push([sent, total]) });
-  t.match(attachment, { type: 'image', filename: 'dot.png', width: 8 });
-  t.strictSame(progress.at(-1), [bytes.length, bytes.length]);
-  const room = session.room('page');
-  await room.ready();
-  const created = room.createThread({ body: '', attachmentIds: [attachment.id] });
-  t.match(room.getSnapshot().threads, [{ pending: 'create', comments: [{ attachments: [{ filename: 'dot.png' }] }] }], 'the upload shows at once');
-  await created;
-  const address = await files.url(attachment);
-  t.match(address, /^blob:/);
-  t.equal(await files.url(attachment), address, 'fetched once');
-  t.equal((await files.blob(attachment)).size, bytes.length);
-  files.release(attachment);
-});
+    const progress: [number, number][] = [];
+    const bytes = await picture(8, 8).png().toBuffer();
+    const attachment = await files.upload(new Blob([bytes], { type: 'image/png' }), {
+      filename: 'dot.png',
+      onProgress: (sent, total) => progress.push([sent, total]),
+    });
+    t.match(attachment, { type: 'image', filename: 'dot.png', width: 8 });
+    t.strictSame(progress.at(-1), [bytes.length, bytes.length]);
+    const room = session.room('page');
+    await room.ready();
+    const created = room.createThread({ body: '', attachmentIds: [attachment.id] });
+    t.match(
+      room.getSnapshot().threads,
+      [{ pending: 'create', comments: [{ attachments: [{ filename: 'dot.png' }] }] }],
+      'the upload shows at once',
+    );
+    await created;
+    const address = await files.url(attachment);
+    t.match(address, /^blob:/);
+    t.equal(await files.url(attachment), address, 'fetched once');
+    t.equal((await files.blob(attachment)).size, bytes.length);
+    files.release(attachment);
+  },
+);
 
 t.test('presence, typing, cursors and broadcasts reach the others in the room', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
@@ -132,11 +172,18 @@ t.test('presence, typing, cursors and broadcasts reach the others in the room', 
   const bob = openSession(t, tenant, 'bob').room('page');
   for (const room of [ann, bob]) t.teardown(room.subscribe(() => {}));
   ann.setPresence({ page: 'intro' });
-  t.match((await snapshotOf(bob, ({ presence }) => presence.length === 2)).presence.map(({ userId }) => userId).toSorted(), ['ann', 'bob']);
+  t.match(
+    (await snapshotOf(bob, ({ presence }) => presence.length === 2)).presence.map(({ userId }) => userId).toSorted(),
+    ['ann', 'bob'],
+  );
   t.match((await snapshotOf(bob, ({ users }) => users['ann'] !== undefined)).users, { ann: { name: 'Ann Lee' } });
-  await snapshotOf(bob, ({ presence }) => presence.some(({ userId, state }) => userId === 'ann' && state['page'] === 'intro'));
+  await snapshotOf(bob, ({ presence }) =>
+    presence.some(({ userId, state }) => userId === 'ann' && state['page'] === 'intro'),
+  );
   ann.setTyping(null, true);
-  t.strictSame((await snapshotOf(bob, ({ typing }) => typing.length === 1)).typing, [{ userId: 'ann', threadId: null }]);
+  t.strictSame((await snapshotOf(bob, ({ typing }) => typing.length === 1)).typing, [
+    { userId: 'ann', threadId: null },
+  ]);
   ann.setTyping(null, false);
   await snapshotOf(bob, ({ typing }) => typing.length === 0);
   const cursor = new Promise((resolve) => bob.on('cursor', resolve));
@@ -169,7 +216,9 @@ t.test('many reconnects in a row lose nothing', async (t) => {
   const service = await startService(t);
   const tenant = await service.tenant('acme');
   await tenant.request('PUT', '/users/bot', { body: {} });
-  const { json } = await tenant.request<{ thread: { id: string } }>('POST', '/rooms/page/threads', { body: { userId: 'bot', body: '0' } });
+  const { json } = await tenant.request<{ thread: { id: string } }>('POST', '/rooms/page/threads', {
+    body: { userId: 'bot', body: '0' },
+  });
   const sockets = new CuttableSockets();
   const session = openSession(t, tenant, 'ann', { WebSocket: sockets.WebSocket, backoff: { firstMs: 1, maxMs: 3 } });
   const events: number[] = [];
@@ -185,7 +234,14 @@ t.test('many reconnects in a row lose nothing', async (t) => {
     await stateOf(session, ({ status, connectionId }) => status === 'live' && connectionId !== before);
   }
   const { threads } = await snapshotOf(room, (snapshot) => snapshot.threads[0]?.commentCount === reconnects + 1);
-  t.strictSame(threads[0]?.comments.map(({ body }) => Number(body)).toSorted((a, b) => a - b), Array.from({ length: reconnects + 1 }, (_, n) => n));
-  t.strictSame(events, events.map((_, n) => (events[0] ?? 0) + n), 'every event, in order, once');
+  t.strictSame(
+    threads[0]?.comments.map(({ body }) => Number(body)).toSorted((a, b) => a - b),
+    Array.from({ length: reconnects + 1 }, (_, n) => n),
+  );
+  t.strictSame(
+    events,
+    events.map((_, n) => (events[0] ?? 0) + n),
+    'every event, in order, once',
+  );
   t.not(first, session.getSnapshot().connectionId);
 });

@@ -6,7 +6,10 @@ import { startService } from '../helpers/service.ts';
 function takeTimers(t: Test, act: () => void): () => void {
   const { setTimeout: real } = globalThis;
   const taken: (() => void)[] = [];
-  const restore = t.intercept(globalThis, 'setTimeout', { value: ((run: () => void, ms: number) => (ms === 30_000 ? real((taken.push(run), () => {}), 0) : real(run, ms))) as typeof setTimeout }).restore;
+  const restore = t.intercept(globalThis, 'setTimeout', {
+    value: ((run: () => void, ms: number) =>
+      ms === 30_000 ? real((taken.push(run), () => {}), 0) : real(run, ms)) as typeof setTimeout,
+  }).restore;
   act();
   restore();
   return () => {
@@ -14,29 +17,41 @@ function takeTimers(t: Test, act: () => void): () => void {
   };
 }
 
-t.test('a token function that does not answer has failed after 30 s, and what it answers later is ignored', async (t) => {
-  const tenant = await (await startService(t)).tenant('acme');
-  const late: ((token: string) => void)[] = [];
-  let calls = 0;
-  let session: ReturnType<typeof openSession> | undefined;
-  const end = takeTimers(t, () => {
-    session = openSession(t, tenant, 'ann', { token: () => (++calls === 1 ? new Promise<string>((resolve) => late.push(resolve)) : tenant.token({ userId: 'ann' })) });
-  });
-  if (session === undefined) return;
-  t.equal(session.getSnapshot().status, 'connecting');
-  const failed = stateOf(session, ({ error }) => error !== null);
-  end();
-  t.match(await failed, { status: 'reconnecting', error: { code: 'token_failed', message: /no answer within 30 s/ } });
-  t.match(await stateOf(session, ({ status }) => status === 'live'), { userId: 'ann' });
-  late[0]?.('a.late.token');
-  await session.fetch('/rooms/page/p2p/state').catch((error: unknown) => t.match(error, { code: /_not_found$/ }));
-  t.equal(calls, 2, 'the token is still the good one');
-});
+t.test(
+  'a token function that does not answer has failed after 30 s, and what it answers later is ignored',
+  async (t) => {
+    const tenant = await (await startService(t)).tenant('acme');
+    const late: ((token: string) => void)[] = [];
+    let calls = 0;
+    let session: ReturnType<typeof openSession> | undefined;
+    const end = takeTimers(t, () => {
+      session = openSession(t, tenant, 'ann', {
+        token: () =>
+          ++calls === 1 ? new Promise<string>((resolve) => late.push(resolve)) : tenant.token({ userId: 'ann' }),
+      });
+    });
+    if (session === undefined) return;
+    t.equal(session.getSnapshot().status, 'connecting');
+    const failed = stateOf(session, ({ error }) => error !== null);
+    end();
+    t.match(await failed, {
+      status: 'reconnecting',
+      error: { code: 'token_failed', message: /no answer within 30 s/ },
+    });
+    t.match(await stateOf(session, ({ status }) => status === 'live'), { userId: 'ann' });
+    late[0]?.('a.late.token');
+    await session.fetch('/rooms/page/p2p/state').catch((error: unknown) => t.match(error, { code: /_not_found$/ }));
+    t.equal(calls, 2, 'the token is still the good one');
+  },
+);
 
 t.test('reconnect() asks for another token at once', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
   const late: ((token: string) => void)[] = [];
-  const session = openSession(t, tenant, 'ann', { token: () => (late.length === 0 ? new Promise<string>((resolve) => late.push(resolve)) : tenant.token({ userId: 'ann' })) });
+  const session = openSession(t, tenant, 'ann', {
+    token: () =>
+      late.length === 0 ? new Promise<string>((resolve) => late.push(resolve)) : tenant.token({ userId: 'ann' }),
+  });
   session.reconnect();
   late[0]?.(await tenant.token({ userId: 'eve' }));
   t.match(await stateOf(session, ({ status }) => status === 'live'), { userId: 'ann' });

@@ -19,7 +19,10 @@ interface Editor {
 /** Opens the document of a room as a user, in a session of its own. Both end with the test. */
 function openEditor(t: Test, tenant: Tenant, userId: string, before = ''): Editor {
   const sockets = new CuttableSockets();
-  const session = openSession(t, tenant, userId, { WebSocket: sockets.WebSocket, backoff: { firstMs: 50, maxMs: 100 } });
+  const session = openSession(t, tenant, userId, {
+    WebSocket: sockets.WebSocket,
+    backoff: { firstMs: 50, maxMs: 100 },
+  });
   const doc = new Y.Doc();
   if (before !== '') doc.getText().insert(0, before);
   const provider = new YjsProvider({ Y, doc, session, roomId: 'board' });
@@ -75,7 +78,10 @@ t.test('changes made without a connection reach both sides after it', async (t) 
     ann.text.insert(0, `Ann ${round}. `);
     bob.sockets.cut();
     bob.text.insert(bob.text.length, `Bob ${round}. `);
-    await until(() => ann.text.toString() === bob.text.toString() && ann.text.toString().includes(`Bob ${round}`), TIMEOUT_MS);
+    await until(
+      () => ann.text.toString() === bob.text.toString() && ann.text.toString().includes(`Bob ${round}`),
+      TIMEOUT_MS,
+    );
   }
   await Promise.all([ann.provider.save(), bob.provider.save()]);
   t.equal(await storedText(tenant), ann.text.toString());

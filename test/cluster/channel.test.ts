@@ -16,10 +16,22 @@ const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
   });
 
 t.test('values that are not messages are ignored', (t) => {
-  const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'announce', data: { streams: ['a'] } }, { type: 'announce', data: { streams: [[1, 2]] } }, { type: 'drain', data: { reason: 'why not' } }];
+  const strange = [
+    null,
+    7,
+    'announce',
+    {},
+    { type: 'unheard-of', data: {} },
+    { type: 'toString', data: {} },
+    { type: 'announce' },
+    { type: 'announce', data: { streams: ['a'] } },
+    { type: 'announce', data: { streams: [[1, 2]] } },
+    { type: 'drain', data: { reason: 'why not' } },
+  ];
   for (const raw of strange) t.equal(readMessage(raw), null, JSON.stringify(raw));
   t.same(readMessage({ type: 'announce', data: { streams: [['a', 3]] } }), announcement(3));
-  for (const streams of [null, [], [['a', null]]]) t.ok(readMessage({ type: 'announce', data: { streams } }), JSON.stringify(streams));
+  for (const streams of [null, [], [['a', null]]])
+    t.ok(readMessage({ type: 'announce', data: { streams } }), JSON.stringify(streams));
   t.end();
 });
 
@@ -47,7 +59,10 @@ t.test('messages that arrive before the first listener are kept', async (t) => {
 
 t.test('closing one end closes both, and later messages are dropped', async (t) => {
   const [one, other] = channelPair();
-  const closed = Promise.all([new Promise<void>((done) => one.onClose(done)), new Promise<void>((done) => other.onClose(done))]);
+  const closed = Promise.all([
+    new Promise<void>((done) => one.onClose(done)),
+    new Promise<void>((done) => other.onClose(done)),
+  ]);
   one.close();
   await closed;
   const seen: Message[] = [];

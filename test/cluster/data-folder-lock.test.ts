@@ -13,7 +13,9 @@ const lockFile = (folder: string): string => join(folder, 'collab.lock');
 function taker(folder: string) {
   const child = spawn(process.execPath, [...fixtureArgs('lock-taker'), folder], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = new Promise((resolve) => child.once('exit', resolve));
-  const said = new Promise<string>((resolve) => child.stdout.once('data', (data: Buffer) => resolve(data.toString().trim())));
+  const said = new Promise<string>((resolve) =>
+    child.stdout.once('data', (data: Buffer) => resolve(data.toString().trim())),
+  );
   return { child, exit, said };
 }
 
@@ -22,7 +24,12 @@ t.test('one process has the lock at a time; once released, the folder is free', 
   const lock = await lockDataFolder(folder);
   t.equal(lock.tookOver, false);
   t.equal(lockOwner(folder)?.pid, process.pid);
-  await t.rejects(lockDataFolder(folder), new StartError(`The data folder ${folder} is in use by process ${process.pid} on ${currentProcess().host}. Stop that server first, or start this one with another --dir.`));
+  await t.rejects(
+    lockDataFolder(folder),
+    new StartError(
+      `The data folder ${folder} is in use by process ${process.pid} on ${currentProcess().host}. Stop that server first, or start this one with another --dir.`,
+    ),
+  );
   lock.release();
   lock.release();
   t.equal(lockOwner(folder), null);
@@ -45,10 +52,14 @@ t.test('the lock of a killed process is taken over', async (t) => {
   t.same(readdirSync(folder), []);
 });
 
-t.test('a pid that now belongs to another process does not have the lock', { skip: currentProcess().startTime === null && 'no /proc here' }, async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), startTime: '1' }) });
-  t.equal((await lockDataFolder(folder)).tookOver, true);
-});
+t.test(
+  'a pid that now belongs to another process does not have the lock',
+  { skip: currentProcess().startTime === null && 'no /proc here' },
+  async (t) => {
+    const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), startTime: '1' }) });
+    t.equal((await lockDataFolder(folder)).tookOver, true);
+  },
+);
 
 t.test('a lock from before the last boot is not valid', async (t) => {
   const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), boot: 'another' }) });
@@ -70,18 +81,21 @@ t.test('for an owner that cannot be checked, the age of the file decides', async
   t.equal((await lockDataFolder(folder)).tookOver, true);
 });
 
-t.test('an owner that cannot be checked keeps the lock while it touches its file, even if the clock makes the file look old', async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), namespace: 'pid:[1]' }) });
-  let yearsAgo = Date.now() - 2e11;
-  const touch = (): void => utimesSync(lockFile(folder), new Date(yearsAgo), new Date(yearsAgo));
-  touch();
-  const beat = setInterval(() => {
-    yearsAgo += 500;
+t.test(
+  'an owner that cannot be checked keeps the lock while it touches its file, even if the clock makes the file look old',
+  async (t) => {
+    const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), namespace: 'pid:[1]' }) });
+    let yearsAgo = Date.now() - 2e11;
+    const touch = (): void => utimesSync(lockFile(folder), new Date(yearsAgo), new Date(yearsAgo));
     touch();
-  }, 500);
-  await t.rejects(lockDataFolder(folder), { name: 'StartError', exitCode: 1 });
-  clearInterval(beat);
-});
+    const beat = setInterval(() => {
+      yearsAgo += 500;
+      touch();
+    }, 500);
+    await t.rejects(lockDataFolder(folder), { name: 'StartError', exitCode: 1 });
+    clearInterval(beat);
+  },
+);
 
 t.test('a takeover that crashed halfway is itself taken over', async (t) => {
   const dead = JSON.stringify({ ...currentProcess(), boot: 'another' });

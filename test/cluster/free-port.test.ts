@@ -5,7 +5,10 @@ import { findFreePort } from '../../src/cluster/free-port.ts';
 async function occupy(): Promise<{ port: number; leave: () => Promise<void> }> {
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return { port: (server.address() as AddressInfo).port, leave: () => new Promise((done) => server.close(() => done())) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave: () => new Promise((done) => server.close(() => done())),
+  };
 }
 
 t.test('port 0 returns a free port that can be used', async (t) => {
@@ -32,5 +35,9 @@ t.test('a port that becomes free in time is returned', async (t) => {
 });
 
 t.test('a host that is not an address of this machine is a configuration error', async (t) => {
-  await t.rejects(findFreePort('192.0.2.1', 0, 0), { name: 'StartError', exitCode: 2, message: /^host 192\.0\.2\.1 is not an address of this machine/ });
+  await t.rejects(findFreePort('192.0.2.1', 0, 0), {
+    name: 'StartError',
+    exitCode: 2,
+    message: /^host 192\.0\.2\.1 is not an address of this machine/,
+  });
 });

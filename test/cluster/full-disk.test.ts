@@ -38,8 +38,16 @@ async function askBoth(server: Cluster, method: string, path: string, body?: obj
   return [...answers.values()];
 }
 
-async function started(t: Test, disk: SmallDisk, config: object): Promise<{ server: Cluster; thread: string; socket: TestSocket }> {
-  const folder = await initFolder({ dataDir: join(disk.path, 'data'), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, ...config });
+async function started(
+  t: Test,
+  disk: SmallDisk,
+  config: object,
+): Promise<{ server: Cluster; thread: string; socket: TestSocket }> {
+  const folder = await initFolder({
+    dataDir: join(disk.path, 'data'),
+    shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 },
+    ...config,
+  });
   const server = await startCluster({ folder });
   t.teardown(async () => {
     if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
@@ -49,18 +57,26 @@ async function started(t: Test, disk: SmallDisk, config: object): Promise<{ serv
   await ask(server, 'PUT', '/users/ann', { name: 'Ann' });
   const created = await ask(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
   const token = await userToken(folder.keys, 'ann');
-  const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token } });
+  const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
+    headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
+  });
   await socket.frame('welcome');
   return { server, thread: (JSON.parse(created.text) as { thread: { id: string } }).thread.id, socket };
 }
 
 /**
- * Fills the disk, and asserts that every write is either refused or stored, that everything can be read, and that writes
- * succeed again once there is space.
+ * Fills the disk, and asserts that every write is either refused or stored, that everything can be read, and that
+ * writes succeed again once there is space.
  *
  * @param room what may still be written: nothing below a floor; on a full disk what fits where other things have been
  */
-async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaited<ReturnType<typeof started>>, disk: SmallDisk, fill: number | undefined, room: 'nothing' | 'what fits'): Promise<void> {
+async function refusesWritesAndReads(
+  t: Test,
+  { server, thread, socket }: Awaited<ReturnType<typeof started>>,
+  disk: SmallDisk,
+  fill: number | undefined,
+  room: 'nothing' | 'what fits',
+): Promise<void> {
   const comments = `/threads/${thread}/comments`;
   const pids = [...server.pids('web'), ...server.pids('background')];
   disk.fill(fill);
@@ -71,7 +87,10 @@ async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaite
     return answers.every(({ status }) => status === 500);
   });
 
-  const bodies = async (): Promise<string[]> => (JSON.parse((await ask(server, 'GET', comments)).text) as { items: { body: string }[] }).items.map(({ body }) => body);
+  const bodies = async (): Promise<string[]> =>
+    (JSON.parse((await ask(server, 'GET', comments)).text) as { items: { body: string }[] }).items.map(
+      ({ body }) => body,
+    );
   const kept = await bodies();
   const answers = [
     ...(await askBoth(server, 'POST', '/rooms/other/threads', large)),
@@ -84,36 +103,66 @@ async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaite
   }
   const written = await socket.request('comment.create', { threadId: thread, body: 'over the full disk' });
   if (room === 'nothing' || written.type !== 'ok') t.match(written, { type: 'error', error: { code: 'storage_full' } });
-  for (const path of ['/rooms', '/rooms/lobby/threads', `/threads/${thread}`, comments, '/users', '/events', '/turn-credentials', '//livez']) {
+  for (const path of [
+    '/rooms',
+    '/rooms/lobby/threads',
+    `/threads/${thread}`,
+    comments,
+    '/users',
+    '/events',
+    '/turn-credentials',
+    '//livez',
+  ]) {
     for (const { status } of await askBoth(server, 'GET', path)) t.equal(status, 200, path);
   }
   const disks = room === 'nothing' ? /"disk":"full"/ : /"disk":"(full|low)"/;
-  for (const answer of await askBoth(server, 'GET', '//readyz')) t.match(answer, { status: 503, text: disks }, 'no place to send writes to');
-  t.same(await bodies(), written.type === 'ok' ? [...kept, 'over the full disk'] : kept, 'what was refused was not written');
+  for (const answer of await askBoth(server, 'GET', '//readyz'))
+    t.match(answer, { status: 503, text: disks }, 'no place to send writes to');
+  t.same(
+    await bodies(),
+    written.type === 'ok' ? [...kept, 'over the full disk'] : kept,
+    'what was refused was not written',
+  );
 
   disk.empty();
-  await until(async () => (await askBoth(server, 'POST', comments, { userId: 'ann', body: 'room again' })).every(({ status }) => status === 201));
+  await until(async () =>
+    (await askBoth(server, 'POST', comments, { userId: 'ann', body: 'room again' })).every(
+      ({ status }) => status === 201,
+    ),
+  );
   await until(async () => (await askBoth(server, 'GET', '//readyz')).every(({ status }) => status === 200));
   t.match(await socket.request('comment.create', { threadId: thread, body: 'over the socket' }), { type: 'ok' });
   t.same([...server.pids('web'), ...server.pids('background')], pids, 'no worker has died of it');
   const { items } = JSON.parse((await ask(server, 'GET', '/events?limit=1000')).text) as { items: { seq: number }[] };
-  t.same(items.map(({ seq }) => seq), Array.from(items, (_, i) => i + 1), 'the log has no gap');
+  t.same(
+    items.map(({ seq }) => seq),
+    Array.from(items, (_, i) => i + 1),
+    'the log has no gap',
+  );
   await socket.until(() => socket.seqs.at(-1) === items.length, 'the last event');
   await socket.close();
   t.equal((await server.stop()).code, 0);
 }
 
-t.test('below storage.minFreeMb writes are refused and reads continue; with space, writes succeed again', { skip: noSmallDisk }, async (t) => {
-  const disk = smallDisk(t, 48);
-  const scene = await started(t, disk, { storage: { minFreeMb: 16 }, rateLimit: { exempt: ['127.0.0.1'] } });
-  await refusesWritesAndReads(t, scene, disk, 36 * MB, 'nothing');
-});
+t.test(
+  'below storage.minFreeMb writes are refused and reads continue; with space, writes succeed again',
+  { skip: noSmallDisk },
+  async (t) => {
+    const disk = smallDisk(t, 48);
+    const scene = await started(t, disk, { storage: { minFreeMb: 16 }, rateLimit: { exempt: ['127.0.0.1'] } });
+    await refusesWritesAndReads(t, scene, disk, 36 * MB, 'nothing');
+  },
+);
 
-t.test('on a completely full disk writes are refused and reads continue, including rate-limited requests', { skip: noSmallDisk }, async (t) => {
-  const disk = smallDisk(t, 48);
-  const scene = await started(t, disk, { storage: { minFreeMb: 0 }, rateLimit: { perMinute: 100_000 } });
-  await refusesWritesAndReads(t, scene, disk, undefined, 'what fits');
-});
+t.test(
+  'on a completely full disk writes are refused and reads continue, including rate-limited requests',
+  { skip: noSmallDisk },
+  async (t) => {
+    const disk = smallDisk(t, 48);
+    const scene = await started(t, disk, { storage: { minFreeMb: 0 }, rateLimit: { perMinute: 100_000 } });
+    await refusesWritesAndReads(t, scene, disk, undefined, 'what fits');
+  },
+);
 
 t.test('a server started below storage.minFreeMb serves reads, refuses writes and is not ready', async (t) => {
   const config = { shutdown: { closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
@@ -126,7 +175,10 @@ t.test('a server started below storage.minFreeMb serves reads, refuses writes an
 
   writeFileSync(join(folder.dir, 'config.json'), JSON.stringify({ ...config, storage: { minFreeMb: 1_048_576 } }));
   const full = await startCluster({ folder });
-  t.match(await askBoth(full, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'second' }), [{ status: 500, code: 'storage_full' }, { status: 500, code: 'storage_full' }]);
+  t.match(await askBoth(full, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'second' }), [
+    { status: 500, code: 'storage_full' },
+    { status: 500, code: 'storage_full' },
+  ]);
   t.match(await ask(full, 'GET', '/rooms/lobby/threads'), { status: 200, text: /"commentCount":1/ });
   t.equal((await ask(full, 'GET', '//readyz')).status, 503);
   t.equal((await full.stop()).code, 0);

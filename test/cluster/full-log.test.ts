@@ -7,7 +7,9 @@ import { COLLAB, initFolder, until, workersOf } from '../helpers/cluster.ts';
 t.test('a log that cannot be written, such as on a full disk, does not end the server', async (t) => {
   const { dir, keys } = await initFolder();
   const full = openSync('/dev/full', 'w');
-  const primary = spawn(process.execPath, [COLLAB, 'start', '--dir', dir, '--port', '0', '--workers', '2', '--json'], { stdio: ['ignore', 'pipe', full] });
+  const primary = spawn(process.execPath, [COLLAB, 'start', '--dir', dir, '--port', '0', '--workers', '2', '--json'], {
+    stdio: ['ignore', 'pipe', full],
+  });
   closeSync(full);
   t.teardown(() => {
     primary.kill('SIGKILL');
@@ -16,7 +18,9 @@ t.test('a log that cannot be written, such as on a full disk, does not end the s
   const [output] = (await once(primary.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
   const { address } = JSON.parse(output.toString()) as { address: string };
   const status = async (): Promise<number> => {
-    const response = await fetch(`${address}/api/v1/users`, { headers: { authorization: `Bearer ${keys.secretKey}` } }).catch(() => null);
+    const response = await fetch(`${address}/api/v1/users`, {
+      headers: { authorization: `Bearer ${keys.secretKey}` },
+    }).catch(() => null);
     return response?.status ?? 0;
   };
   t.equal(await status(), 200);

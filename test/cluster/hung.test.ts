@@ -8,9 +8,17 @@ import { parsePrometheus } from '../helpers/prometheus.ts';
 const TIMEOUT_SECONDS = 2;
 
 async function cluster(t: Test, config: object = {}): Promise<Cluster> {
-  const server = await startCluster({ config: { workerTimeoutSeconds: TIMEOUT_SECONDS, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { closeSpreadSeconds: 0 }, ...config } });
+  const server = await startCluster({
+    config: {
+      workerTimeoutSeconds: TIMEOUT_SECONDS,
+      rateLimit: { exempt: ['127.0.0.1'] },
+      shutdown: { closeSpreadSeconds: 0 },
+      ...config,
+    },
+  });
   t.teardown(async () => {
-    for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')]) signal(pid, 'SIGCONT');
+    for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')])
+      signal(pid, 'SIGCONT');
     await server.kill();
   });
   return server;
@@ -48,34 +56,59 @@ const pass = (seconds: number): Promise<void> => {
 const countAnswered = async (server: Cluster, count: number): Promise<number> =>
   (await Promise.all(Array.from({ length: count }, () => isAnswered(server)))).filter(Boolean).length;
 
-t.test('a web worker that is stopped is killed and replaced: new connections are answered again, and the log says why', async (t) => {
-  const port = await stablePort();
-  const server = await cluster(t, { metrics: { port } });
-  const [stopped = 0] = server.pids('web');
-  process.kill(stopped, 'SIGSTOP');
-  // On the core of Node.js all workers accept from one socket, so a stopped one gets no new connections.
-  if (testCore === 'uws') await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
-  else t.equal(await countAnswered(server, 20), 20);
-  const line = await server.logged(({ hung }) => hung !== undefined);
-  t.match(line, { level: 'error', workerPid: stopped, stopped: true, msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): it was stopped by a signal \(SIGSTOP\); a new worker replaces it$/ });
-  await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped));
-  await until(async () => (await countAnswered(server, 20)) === 20);
-  t.match(await server.logged(({ ended }) => ended === line['hung']), { level: 'warn', reason: /it did not answer the primary for [23] s/ });
-  const metrics = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
-  t.same(metrics.get('collab_worker_restarts_total')?.samples.map(({ labels, value }) => [labels['role'], labels['reason'], value]), [['web', 'ended', 0], ['web', 'hung', 1], ['background', 'ended', 0], ['background', 'hung', 0]]);
-});
+t.test(
+  'a web worker that is stopped is killed and replaced: new connections are answered again, and the log says why',
+  async (t) => {
+    const port = await stablePort();
+    const server = await cluster(t, { metrics: { port } });
+    const [stopped = 0] = server.pids('web');
+    process.kill(stopped, 'SIGSTOP');
+    // On the core of Node.js all workers accept from one socket, so a stopped one gets no new connections.
+    if (testCore === 'uws') await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
+    else t.equal(await countAnswered(server, 20), 20);
+    const line = await server.logged(({ hung }) => hung !== undefined);
+    t.match(line, {
+      level: 'error',
+      workerPid: stopped,
+      stopped: true,
+      msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): it was stopped by a signal \(SIGSTOP\); a new worker replaces it$/,
+    });
+    await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped));
+    await until(async () => (await countAnswered(server, 20)) === 20);
+    t.match(await server.logged(({ ended }) => ended === line['hung']), {
+      level: 'warn',
+      reason: /it did not answer the primary for [23] s/,
+    });
+    const metrics = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+    t.same(
+      metrics
+        .get('collab_worker_restarts_total')
+        ?.samples.map(({ labels, value }) => [labels['role'], labels['reason'], value]),
+      [
+        ['web', 'ended', 0],
+        ['web', 'hung', 1],
+        ['background', 'ended', 0],
+        ['background', 'hung', 0],
+      ],
+    );
+  },
+);
 
 t.test('a worker that is stopped during writes delays the others no longer than the timeout', async (t) => {
   const server = await cluster(t);
   const headers = { Authorization: `Bearer ${server.keys.secretKey}`, 'Content-Type': 'application/json' };
   const call = async (method: string, path: string, body: object): Promise<Record<string, { id: string }>> =>
-    (await (await fetch(`${server.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })).json()) as Record<string, { id: string }>;
+    (await (
+      await fetch(`${server.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })
+    ).json()) as Record<string, { id: string }>;
   await call('PUT', '/users/ann', { name: 'Ann' });
   const { thread } = await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
   const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
   const url = `${server.url}/api/v1/threads/${thread?.id}/comments`;
   for (let round = 1; round <= 3; round++) {
-    const loads = Array.from({ length: 8 }, () => startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }));
+    const loads = Array.from({ length: 8 }, () =>
+      startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }),
+    );
     const good = (): number => loads.reduce((sum, { tally }) => sum + tally.good, 0);
     await until(() => good() > 50);
     const [stopped = 0] = server.pids('web');
@@ -108,6 +141,9 @@ t.test('a server that was stopped as a whole keeps its workers when it resumes',
   await pass(2 * TIMEOUT_SECONDS);
   t.equal(await countAnswered(server, 20), 20);
   t.same([server.primary.pid, ...server.pids('web'), ...server.pids('background')], pids);
-  t.same(server.log().filter(({ hung }) => hung !== undefined), []);
+  t.same(
+    server.log().filter(({ hung }) => hung !== undefined),
+    [],
+  );
   t.equal((await server.stop()).code, 0);
 });

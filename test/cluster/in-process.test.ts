@@ -14,10 +14,15 @@ import { signUserToken } from '../../src/domain/access/tokens.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { isEvent, TestSocket } from '../helpers/socket.ts';
 
-/** A cluster of two web workers in this process. Each opens the store separately; announcements pass through the relay. */
+/**
+ * A cluster of two web workers in this process. Each opens the store separately; announcements pass through the relay.
+ */
 async function twoWorkers(t: Test) {
   const dir = t.testdir();
-  const config = { ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } };
+  const config = {
+    ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }),
+    shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 },
+  };
   const log = createLogger({ level: 'silent', name: 'test' });
   const relay = new Relay();
   const workers = [];
@@ -27,7 +32,8 @@ async function twoWorkers(t: Test) {
     relay.add(primary);
     const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port: 0 });
     let ended: Promise<void> | null = null;
-    const end = (): Promise<void> => (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
+    const end = (): Promise<void> =>
+      (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
     t.teardown(end);
     workers.push({ ctx, end, url: `http://127.0.0.1:${worker.ready.port}/api/v1` });
   }
@@ -39,9 +45,15 @@ async function twoWorkers(t: Test) {
   await addSigningKey(one.ctx, environment, { kind: 'secret' });
   const { token } = await signUserToken(one.ctx, environment, { userId: 'ann', ttlSeconds: 3_600 });
   const post = async (url: string, body: object): Promise<Response> =>
-    fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+    fetch(url, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
   const join_ = async (url: string): Promise<TestSocket> => {
-    const socket = new TestSocket(`${url.replace('http', 'ws')}/ws`, { headers: { 'X-Service-Key': publishable, 'X-Service-Token': token } });
+    const socket = new TestSocket(`${url.replace('http', 'ws')}/ws`, {
+      headers: { 'X-Service-Key': publishable, 'X-Service-Token': token },
+    });
     await socket.frame('welcome');
     return socket;
   };
@@ -55,7 +67,9 @@ t.test('writes on both workers reach the sockets of both, in order, once', async
   t.equal(created.status, 201);
   const { thread } = (await created.json()) as { thread: { id: string } };
   const writes = await Promise.all(
-    Array.from({ length: 60 }, (_, i) => post(`${(i % 2 === 0 ? one : two).url}/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${i}` })),
+    Array.from({ length: 60 }, (_, i) =>
+      post(`${(i % 2 === 0 ? one : two).url}/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${i}` }),
+    ),
   );
   t.same(new Set(writes.map(({ status }) => status)), new Set([201]));
   for (const socket of sockets) {
@@ -65,7 +79,11 @@ t.test('writes on both workers reach the sockets of both, in order, once', async
     }, '61 events');
     t.equal(events.length, 61);
     const seqs = socket.seqs;
-    t.same(seqs, Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i), 'no gap, no double, in order');
+    t.same(
+      seqs,
+      Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i),
+      'no gap, no double, in order',
+    );
   }
   await Promise.all(sockets.map((socket) => socket.close()));
 });

@@ -11,22 +11,41 @@ import { TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
 
 /** Sum of the samples of a family whose labels match. */
-function total(families: Map<string, Family>, name: string, labels: Readonly<Record<string, string>> = {}, suffix = ''): number {
+function total(
+  families: Map<string, Family>,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+  suffix = '',
+): number {
   const samples = families.get(`collab_${name}`)?.samples ?? [];
-  const fits = samples.filter((sample) => sample.name === `collab_${name}${suffix}` && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
+  const fits = samples.filter(
+    (sample) =>
+      sample.name === `collab_${name}${suffix}` &&
+      Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+  );
   return fits.reduce((sum, { value }) => sum + value, 0);
 }
 
 t.test('counters with fixed labels are 0 from the start on, so that their first increment is an increase', (t) => {
   const totals = new MetricsTotals();
-  const restarts = () => parsePrometheus(totals.render()).get('collab_worker_restarts_total')?.samples.map(({ labels, value }) => [labels['role'], labels['reason'], value]);
-  const zeros = [['web', 'ended', 0], ['web', 'hung', 0], ['background', 'ended', 0], ['background', 'hung', 0]];
+  const restarts = () =>
+    parsePrometheus(totals.render())
+      .get('collab_worker_restarts_total')
+      ?.samples.map(({ labels, value }) => [labels['role'], labels['reason'], value]);
+  const zeros = [
+    ['web', 'ended', 0],
+    ['web', 'hung', 0],
+    ['background', 'ended', 0],
+    ['background', 'hung', 0],
+  ];
   t.strictSame(restarts(), zeros);
   totals.count('worker_restarts_total', { role: 'web', reason: 'ended' });
   t.strictSame(restarts(), [['web', 'ended', 1], ...zeros.slice(1)], 'the same series counts');
   const families = parsePrometheus(totals.render());
-  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total']) t.equal(total(families, family), 0, family);
-  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total']) t.ok(families.has(`collab_${family}`), family);
+  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total'])
+    t.equal(total(families, family), 0, family);
+  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total'])
+    t.ok(families.has(`collab_${family}`), family);
   t.end();
 });
 
@@ -56,21 +75,40 @@ t.test('counts of workers are added up and outlive them; their gauges do not', (
 });
 
 t.test('the docs list exactly the existing metrics, and the dashboard uses no others', (t) => {
-  const named = (path: string): Set<string> => new Set([...readSource(path).matchAll(/collab_([a-z0-9_]+?)(?:_bucket)?(?=[^a-z0-9_])/g)].map(([, name = '']) => name));
+  const named = (path: string): Set<string> =>
+    new Set(
+      [...readSource(path).matchAll(/collab_([a-z0-9_]+?)(?:_bucket)?(?=[^a-z0-9_])/g)].map(([, name = '']) => name),
+    );
   const families = new Set(Object.keys(metricFamilies));
-  const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z0-9_]+)` \| (\w+)/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
-  t.strictSame(listed.toSorted(), Object.entries(metricFamilies).map(([name, { type }]) => `${name} ${type}`).toSorted());
+  const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z0-9_]+)` \| (\w+)/gm)].map(
+    ([, name = '', type = '']) => `${name} ${type}`,
+  );
+  t.strictSame(
+    listed.toSorted(),
+    Object.entries(metricFamilies)
+      .map(([name, { type }]) => `${name} ${type}`)
+      .toSorted(),
+  );
   for (const path of ['docs/operations.md', 'docs/deploy/grafana-dashboard.json']) {
-    t.strictSame([...named(path)].filter((name) => !families.has(name)), [], path);
+    t.strictSame(
+      [...named(path)].filter((name) => !families.has(name)),
+      [],
+      path,
+    );
   }
-  t.strictSame([...families].filter((name) => !named('docs/deploy/grafana-dashboard.json').has(name)), [], 'the dashboard shows all of it');
+  t.strictSame(
+    [...families].filter((name) => !named('docs/deploy/grafana-dashboard.json').has(name)),
+    [],
+    'the dashboard shows all of it',
+  );
   t.end();
 });
 
 t.test('the listener answers GET /metrics, and requires the token if one is set', async (t) => {
   const server = await openMetrics({ host: '127.0.0.1', port: 0, token: 'open sesame' });
   t.teardown(() => server.close());
-  const ask = (path: string, init?: RequestInit): Promise<Response> => fetch(`http://127.0.0.1:${server.port}${path}`, init);
+  const ask = (path: string, init?: RequestInit): Promise<Response> =>
+    fetch(`http://127.0.0.1:${server.port}${path}`, init);
   const headers = { Authorization: 'Bearer open sesame' };
   const answer = await ask('/metrics', { headers });
   t.equal(answer.status, 200);
@@ -94,16 +132,25 @@ t.test('a port in use is a clear start error', async (t) => {
   const { port } = taken.address() as { port: number };
   const folder = await initFolder({ metrics: { port } });
   const end = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
-  t.match(end, { code: 1, stderr: new RegExp(`Port ${port} on 127.0.0.1 is in use by another program. Stop that program, or choose another port with metrics.port`) });
+  t.match(end, {
+    code: 1,
+    stderr: new RegExp(
+      `Port ${port} on 127.0.0.1 is in use by another program. Stop that program, or choose another port with metrics.port`,
+    ),
+  });
   t.match(await collab('status', '--dir', folder.dir, '--json'), { stdout: /"running":false/ }, 'and nothing runs');
 });
 
 t.test('a cluster of two workers counts requests, sockets, events and commits', async (t) => {
   const port = await stablePort();
-  const cluster = await startCluster({ workers: 2, config: { metrics: { port }, rateLimit: { perMinute: 60 }, shutdown: { closeSpreadSeconds: 0 } } });
+  const cluster = await startCluster({
+    workers: 2,
+    config: { metrics: { port }, rateLimit: { perMinute: 60 }, shutdown: { closeSpreadSeconds: 0 } },
+  });
   t.teardown(() => cluster.kill());
   const { secretKey, publishableKey } = cluster.keys;
-  const read = async (): Promise<Map<string, Family>> => parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+  const read = async (): Promise<Map<string, Family>> =>
+    parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
   const api = (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${cluster.url}/api/v1${path}`, {
       method,
@@ -116,7 +163,9 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
   const headers = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
   const socket = new TestSocket(url, { headers });
   const { data } = await socket.frame('welcome');
-  const { thread } = (await (await api('POST', '/rooms/a%2Fb/threads', { userId: 'ann', body: 'one' })).json()) as { thread: { id: string } };
+  const { thread } = (await (await api('POST', '/rooms/a%2Fb/threads', { userId: 'ann', body: 'one' })).json()) as {
+    thread: { id: string };
+  };
   for (let n = 0; n < 10; n++) await api('POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `${n}` });
   await api('GET', '/threads/th_nothing');
   await api('GET', '/no/such/thing');
@@ -126,8 +175,16 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
   await back.frame('welcome');
   await until(async () => total(await read(), 'ws_connections', { environment: 'default' }) === 2);
   for (const process of ['primary', 'web-1', 'web-2', 'background-3']) {
-    await until(async () => total(await read(), 'process_resident_memory_bytes', { process }) > 1_000_000 && total(await read(), 'process_cpu_seconds_total', { process }) > 0);
-    await until(async () => ((await read()).get('collab_nodejs_eventloop_lag_p99_seconds')?.samples ?? []).some(({ labels }) => labels['process'] === process));
+    await until(
+      async () =>
+        total(await read(), 'process_resident_memory_bytes', { process }) > 1_000_000 &&
+        total(await read(), 'process_cpu_seconds_total', { process }) > 0,
+    );
+    await until(async () =>
+      ((await read()).get('collab_nodejs_eventloop_lag_p99_seconds')?.samples ?? []).some(
+        ({ labels }) => labels['process'] === process,
+      ),
+    );
   }
   let families = await read();
   const route = '/api/v1/threads/:threadId/comments';
@@ -141,15 +198,27 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
     ['ws_messages_total', { direction: 'out', type: 'welcome' }, 2],
   ];
   // Each process reports once a second, at a time of its own.
-  for (const [name, labels, count] of expected) await until(async () => total((families = await read()), name, labels) >= count);
-  for (const [name, labels, count] of expected) t.equal(total(families, name, labels), count, `${name} ${JSON.stringify(labels)}`);
+  for (const [name, labels, count] of expected)
+    await until(async () => total((families = await read()), name, labels) >= count);
+  for (const [name, labels, count] of expected)
+    t.equal(total(families, name, labels), count, `${name} ${JSON.stringify(labels)}`);
   t.equal(total(families, 'http_request_duration_seconds', { method: 'POST', route }, '_count'), 10);
   await until(async () => total((families = await read()), 'events_total', { type: 'comment.created' }) === 11);
   t.equal(total(families, 'events_total', { type: 'thread.created' }), 1);
-  await until(async () => total((families = await read()), 'ws_messages_total', { direction: 'out', type: 'comment.created' }) >= 11);
+  await until(
+    async () =>
+      total((families = await read()), 'ws_messages_total', { direction: 'out', type: 'comment.created' }) >= 11,
+  );
   await until(async () => total((families = await read()), 'lmdb_txn_duration_seconds', {}, '_count') >= 12);
   t.ok(total(families, 'lmdb_used_bytes') > 4096);
-  t.notOk([...families.values()].some(({ samples }) => samples.some(({ labels }) => Object.values(labels).some((value) => value.includes(thread.id) || value.includes('a%2Fb')))), 'no id is in a label');
+  t.notOk(
+    [...families.values()].some(({ samples }) =>
+      samples.some(({ labels }) =>
+        Object.values(labels).some((value) => value.includes(thread.id) || value.includes('a%2Fb')),
+      ),
+    ),
+    'no id is in a label',
+  );
 
   await socket.terminate();
   await back.close();

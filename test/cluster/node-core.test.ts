@@ -11,12 +11,23 @@ async function answering(server: Cluster): Promise<string> {
 
 t.test('a cluster on the core of Node.js', async (t) => {
   const port = await stablePort();
-  const server = await startCluster({ config: { core: 'node', metrics: { port }, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 } } });
+  const server = await startCluster({
+    config: {
+      core: 'node',
+      metrics: { port },
+      rateLimit: { exempt: ['127.0.0.1'] },
+      shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 },
+    },
+  });
   t.teardown(() => server.kill());
 
   await t.test('the log and the metrics name the core', async (t) => {
     t.match(await server.logged(({ msg }) => msg === 'ready'), { core: 'node' });
-    t.ok(await server.logged(({ msg }) => String(msg).startsWith('core: node, which is slower than uWebSockets.js (the option core is node)')));
+    t.ok(
+      await server.logged(({ msg }) =>
+        String(msg).startsWith('core: node, which is slower than uWebSockets.js (the option core is node)'),
+      ),
+    );
     await until(async () => {
       const families = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
       return families.get('collab_core')?.samples.find(({ labels }) => labels['core'] === 'node')?.value === 2;
@@ -43,7 +54,10 @@ t.test('a cluster on the core of Node.js', async (t) => {
     server.signal('SIGHUP');
     await server.logged(({ msg }) => msg === 'all web workers replaced');
     const tallies = await Promise.all(loads.map((load) => load.stop()));
-    t.same(tallies.flatMap(({ bad }) => bad), []);
+    t.same(
+      tallies.flatMap(({ bad }) => bad),
+      [],
+    );
     for (const { good } of tallies) t.ok(good > 3, `${good} requests`);
     t.notOk(server.pids('web').some((pid) => before.includes(pid)));
   });

@@ -10,7 +10,10 @@ const GRACE_MS = 10_000;
 const WATCHERS = 16;
 
 async function cluster(t: Test): Promise<Cluster> {
-  const running = await startCluster({ workers: 2, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
+  const running = await startCluster({
+    workers: 2,
+    config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } },
+  });
   t.teardown(() => running.kill());
   return running;
 }
@@ -19,7 +22,10 @@ async function cluster(t: Test): Promise<Cluster> {
 async function enter(server: Cluster, userId: string, count = 1): Promise<TestSocket[]> {
   const token = await userToken(server.keys, userId);
   const headers = { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token };
-  const sockets = Array.from({ length: count }, () => new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers }));
+  const sockets = Array.from(
+    { length: count },
+    () => new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers }),
+  );
   for (const socket of sockets) {
     await socket.frame('welcome');
     const { error } = await socket.request('room.join', { roomId: 'lobby' });
@@ -30,7 +36,9 @@ async function enter(server: Cluster, userId: string, count = 1): Promise<TestSo
 
 async function present({ url, keys }: Cluster): Promise<string[]> {
   // A new connection each time, so that every worker is asked now and then.
-  const answer = await fetch(`${url}/api/v1/rooms/lobby/presence`, { headers: { Authorization: `Bearer ${keys.secretKey}`, Connection: 'close' } });
+  const answer = await fetch(`${url}/api/v1/rooms/lobby/presence`, {
+    headers: { Authorization: `Bearer ${keys.secretKey}`, Connection: 'close' },
+  });
   const { items } = (await answer.json()) as { items: Row[] };
   return items.map(({ userId, connections }) => `${userId} ${connections}`).toSorted();
 }
@@ -44,7 +52,8 @@ async function settled(server: Cluster, ...expected: string[]): Promise<void> {
   }, 30_000);
 }
 
-const heard = (socket: TestSocket, type: string): string[] => socket.frames.filter((frame: Frame) => frame.type === type).map(({ data }) => String(data?.['userId']));
+const heard = (socket: TestSocket, type: string): string[] =>
+  socket.frames.filter((frame: Frame) => frame.type === type).map(({ data }) => String(data?.['userId']));
 
 t.test('users of a killed worker leave after the grace period, unless they reconnect', async (t) => {
   const server = await cluster(t);
@@ -76,7 +85,10 @@ t.test('users of a killed worker leave after the grace period, unless they recon
   for (const watcher of left) {
     await watcher.until(() => heard(watcher, 'presence.left').includes('ann'), 'ann leaving');
     t.strictSame(heard(watcher, 'presence.left'), ['ann']);
-    t.strictSame(heard(watcher, 'presence.joined').filter((userId) => userId !== 'watcher'), ['ann', 'bob']);
+    t.strictSame(
+      heard(watcher, 'presence.joined').filter((userId) => userId !== 'watcher'),
+      ['ann', 'bob'],
+    );
   }
   await back?.close();
   await bob.terminate();
@@ -93,7 +105,7 @@ t.test('a rolling restart keeps every user that reconnects present', async (t) =
   const latest = new Map<string, TestSocket>();
   let rolling = true;
   const keepUp = async (userId: string, socket: TestSocket): Promise<void> => {
-    for (let current = socket; (await current.closed).code === 1012 && rolling; ) {
+    for (let current = socket; (await current.closed).code === 1012 && rolling;) {
       const [next] = await enter(server, userId);
       if (next === undefined) return;
       latest.set(userId, next);
@@ -103,7 +115,10 @@ t.test('a rolling restart keeps every user that reconnects present', async (t) =
   for (const socket of ann) void keepUp('ann', socket);
   for (const socket of watchers) void keepUp('watcher', socket);
   server.signal('SIGHUP');
-  await until(() => server.pids('web').every((pid) => !before.includes(pid)) && server.pids('web').length === 2, 60_000);
+  await until(
+    () => server.pids('web').every((pid) => !before.includes(pid)) && server.pids('web').length === 2,
+    60_000,
+  );
   await settled(server, 'ann 1', 'watcher 4');
   rolling = false;
   for (const socket of latest.values()) t.strictSame(heard(socket, 'presence.left'), [], 'nobody was seen leaving');

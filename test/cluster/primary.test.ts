@@ -14,7 +14,14 @@ t.test('a server that is stopped while its workers start is not reported as read
   const primary = await runPrimary({
     config: { ...loadConfig({ dir, env: {}, flags: { port: '0', workers: '1' } }), dataDir: dir },
     prepare: () => Promise.resolve(),
-    openLog: () => Promise.resolve(createLogger({ level: 'info', name: 'primary', destination: { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) } })),
+    openLog: () =>
+      Promise.resolve(
+        createLogger({
+          level: 'info',
+          name: 'primary',
+          destination: { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) },
+        }),
+      ),
     lockHolders: { find: () => [], kill: () => false },
     spawn: () => {
       const [near, far] = channelPair();
@@ -28,7 +35,8 @@ t.test('a server that is stopped while its workers start is not reported as read
     },
   });
   const stopped = primary.stop();
-  for (const worker of workers) worker.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false } });
+  for (const worker of workers)
+    worker.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false } });
   t.equal(await primary.ready, null);
   await stopped;
   t.equal(await primary.ended, 0);

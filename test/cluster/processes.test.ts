@@ -2,7 +2,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { lockOwner } from '../../src/cluster/data-folder-lock.ts';
-import { type Cluster, type ClusterOptions, collab, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import {
+  type Cluster,
+  type ClusterOptions,
+  collab,
+  initFolder,
+  isRunning,
+  startCluster,
+  until,
+} from '../helpers/cluster.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
@@ -17,7 +25,12 @@ async function cluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> 
 }
 
 /** Calls the API as the backend. */
-async function api<T>({ url, keys }: Cluster, method: string, path: string, body?: object): Promise<{ status: number; body: T }> {
+async function api<T>(
+  { url, keys }: Cluster,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: T }> {
   const answer = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' },
@@ -28,12 +41,17 @@ async function api<T>({ url, keys }: Cluster, method: string, path: string, body
 
 async function startThread(server: Cluster): Promise<string> {
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
-  const { body } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  const { body } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', {
+    userId: 'ann',
+    body: 'first',
+  });
   return body.thread.id;
 }
 
 const bodies = async (server: Cluster, threadId: string): Promise<string[]> =>
-  (await api<{ items: { body: string }[] }>(server, 'GET', `/threads/${threadId}/comments`)).body.items.map(({ body }) => body);
+  (await api<{ items: { body: string }[] }>(server, 'GET', `/threads/${threadId}/comments`)).body.items.map(
+    ({ body }) => body,
+  );
 
 async function connect(server: Cluster, userId: string): Promise<TestSocket> {
   const token = await userToken(server.keys, userId);
@@ -44,10 +62,15 @@ async function connect(server: Cluster, userId: string): Promise<TestSocket> {
   return socket;
 }
 
-const isReady = async ({ url }: Cluster): Promise<boolean> => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+const isReady = async ({ url }: Cluster): Promise<boolean> =>
+  (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
 
 /** A request for a comment of which only the head and half of the body have been sent. */
-async function halfARequest(server: Cluster, threadId: string, body: string): Promise<{ connection: RawConnection; finish: () => Promise<void> }> {
+async function halfARequest(
+  server: Cluster,
+  threadId: string,
+  body: string,
+): Promise<{ connection: RawConnection; finish: () => Promise<void> }> {
   const json = JSON.stringify({ userId: 'ann', body });
   const head = [
     `POST /api/v1/threads/${threadId}/comments HTTP/1.1`,
@@ -75,13 +98,27 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
   t.equal(server.pids('web').length, 2);
   t.equal(server.pids('background').length, 1);
   t.equal(await isReady(server), true);
-  t.match(server.log().filter(({ msg }) => msg === 'ready'), [
-    { level: 'info', worker: 'primary', url: `http://127.0.0.1:${server.port}`, webWorkers: 2, core: /^uws_|^node$/, node: process.versions.node, dataDir: join(server.dir, 'data') },
-  ]);
+  t.match(
+    server.log().filter(({ msg }) => msg === 'ready'),
+    [
+      {
+        level: 'info',
+        worker: 'primary',
+        url: `http://127.0.0.1:${server.port}`,
+        webWorkers: 2,
+        core: /^uws_|^node$/,
+        node: process.versions.node,
+        dataDir: join(server.dir, 'data'),
+      },
+    ],
+  );
   t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
   const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
   t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
-  const text = server.log().map((line) => JSON.stringify(line)).join('\n');
+  const text = server
+    .log()
+    .map((line) => JSON.stringify(line))
+    .join('\n');
   t.notMatch(text, new RegExp(`${server.keys.secretKey}|${server.keys.jwtSecret}`), 'no secret in the log');
 
   await t.test('a second start on the same folder is refused, and the first server keeps running', async (t) => {
@@ -105,7 +142,10 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
     const socket = await connect(server, 'ann');
     const { code } = await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir);
     t.equal(code, 0);
-    await socket.until(() => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')), 'the event about Zoe');
+    await socket.until(
+      () => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')),
+      'the event about Zoe',
+    );
     await socket.close();
   });
 
@@ -117,7 +157,8 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
 t.test('a crashed worker is replaced, and its entries in shared memory are freed', async (t) => {
   const server = await cluster(t);
   const socket = await connect(server, 'ann');
-  const user = async (): Promise<boolean> => (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
+  const user = async (): Promise<boolean> =>
+    (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
   t.equal(await user(), true);
   const before = server.pids('web');
   for (const pid of before) process.kill(pid, 'SIGKILL');
@@ -128,7 +169,8 @@ t.test('a crashed worker is replaced, and its entries in shared memory are freed
   const [background = 0] = server.pids('background');
   process.kill(background, 'SIGKILL');
   await until(() => server.pids('background').some((pid) => pid !== background));
-  const replaced = (): number => server.log().filter(({ msg }) => msg === 'worker ended unexpectedly and is replaced').length;
+  const replaced = (): number =>
+    server.log().filter(({ msg }) => msg === 'worker ended unexpectedly and is replaced').length;
   // The log comes through a pipe, and may be behind.
   await until(() => replaced() >= 3);
   t.equal(replaced(), 3);
@@ -176,24 +218,27 @@ t.test('a drain ends in time although a request never does, and a second SIGTERM
   await until(() => !pids.some(isRunning));
 });
 
-t.test('when the primary is killed its workers end, also those that cannot notice it, and the next start takes over', async (t) => {
-  const folder = await initFolder(quick);
-  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-  const server = await cluster(t, { folder });
-  const threadId = await startThread(server);
-  const socket = await connect(server, 'ann');
-  const pids = [...server.pids('web'), ...server.pids('background')];
-  // As with a main thread that is blocked, nothing in it can react.
-  for (const pid of server.pids('background')) process.kill(pid, 'SIGSTOP');
-  server.signal('SIGKILL');
-  await until(() => !pids.some(isRunning));
-  const next = await cluster(t, { folder, port: server.port });
-  await socket.closed;
-  t.same(await bodies(next, threadId), ['first']);
-  const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
-  t.equal(body.user.online, false, 'nobody is connected to the new server');
-  t.equal((await next.stop()).code, 0);
-});
+t.test(
+  'when the primary is killed its workers end, also those that cannot notice it, and the next start takes over',
+  async (t) => {
+    const folder = await initFolder(quick);
+    t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+    const server = await cluster(t, { folder });
+    const threadId = await startThread(server);
+    const socket = await connect(server, 'ann');
+    const pids = [...server.pids('web'), ...server.pids('background')];
+    // As with a main thread that is blocked, nothing in it can react.
+    for (const pid of server.pids('background')) process.kill(pid, 'SIGSTOP');
+    server.signal('SIGKILL');
+    await until(() => !pids.some(isRunning));
+    const next = await cluster(t, { folder, port: server.port });
+    await socket.closed;
+    t.same(await bodies(next, threadId), ['first']);
+    const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
+    t.equal(body.user.online, false, 'nobody is connected to the new server');
+    t.equal((await next.stop()).code, 0);
+  },
+);
 
 t.test('a start that fails reports the reason and exits with 1', async (t) => {
   const folder = await initFolder(quick);

@@ -14,7 +14,9 @@ function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[];
     return worker;
   });
   const buses = ends.map((end) => ipcBus(end));
-  buses.forEach((bus, index) => bus.onAnnounce((announcement) => (heard[index] ??= []).push(announcement?.get('a') ?? 0)));
+  buses.forEach((bus, index) =>
+    bus.onAnnounce((announcement) => (heard[index] ??= []).push(announcement?.get('a') ?? 0)),
+  );
   return { buses, heard, leave: (index) => ends[index]?.close() };
 }
 
@@ -54,33 +56,36 @@ t.test('a worker that has left does not affect the others', async (t) => {
   t.equal(heard[2], undefined);
 });
 
-t.test('a worker that is alone sends nothing; the next worker that joins is told that it announced something', async (t) => {
-  const relay = new Relay();
-  const [primary, end] = channelPair();
-  const sent: string[] = [];
-  primary.onMessage(({ type }) => sent.push(type));
-  const bus = ipcBus(end);
-  relay.add(primary);
-  await turns(8);
-  sent.length = 0;
-  bus.announce(new Map([['a', 7]]));
-  bus.publish({ topic: 'room', text: 'x' });
-  await turns(8);
-  t.same(sent, []);
+t.test(
+  'a worker that is alone sends nothing; the next worker that joins is told that it announced something',
+  async (t) => {
+    const relay = new Relay();
+    const [primary, end] = channelPair();
+    const sent: string[] = [];
+    primary.onMessage(({ type }) => sent.push(type));
+    const bus = ipcBus(end);
+    relay.add(primary);
+    await turns(8);
+    sent.length = 0;
+    bus.announce(new Map([['a', 7]]));
+    bus.publish({ topic: 'room', text: 'x' });
+    await turns(8);
+    t.same(sent, []);
 
-  const [otherPrimary, other] = channelPair();
-  const heard: Announcement[] = [];
-  ipcBus(other).onAnnounce((announcement) => heard.push(announcement));
-  relay.add(otherPrimary);
-  await turns(12);
-  t.same(sent, ['announce']);
-  t.same(heard, [null], 'which may be any stream');
-  other.close();
-  await turns(3);
-  bus.announce(new Map([['a', 8]]));
-  await turns(8);
-  t.same(sent, ['announce'], 'alone again');
-});
+    const [otherPrimary, other] = channelPair();
+    const heard: Announcement[] = [];
+    ipcBus(other).onAnnounce((announcement) => heard.push(announcement));
+    relay.add(otherPrimary);
+    await turns(12);
+    t.same(sent, ['announce']);
+    t.same(heard, [null], 'which may be any stream');
+    other.close();
+    await turns(3);
+    bus.announce(new Map([['a', 8]]));
+    await turns(8);
+    t.same(sent, ['announce'], 'alone again');
+  },
+);
 
 t.test('publications reach all workers except their sender, in order, batched per event loop iteration', async (t) => {
   const { buses } = cluster(3);

@@ -14,7 +14,13 @@ t.test('sessions survive kill -9 of workers while both users write', async (t) =
   const sessions = await Promise.all(
     ['ann', 'bob'].map(async (userId) => {
       const { token } = await collab.users.createToken(userId, { name: userId });
-      const session = new CollabSession({ serverUrl: cluster.url, publishableKey, token: () => token, WebSocket: WebSocket as unknown as SocketConstructor, backoff: { firstMs: 20, maxMs: 200 } });
+      const session = new CollabSession({
+        serverUrl: cluster.url,
+        publishableKey,
+        token: () => token,
+        WebSocket: WebSocket as unknown as SocketConstructor,
+        backoff: { firstMs: 20, maxMs: 200 },
+      });
       t.teardown(() => session.close());
       return session;
     }),
@@ -36,7 +42,14 @@ t.test('sessions survive kill -9 of workers while both users write', async (t) =
   const { threads } = await collab.rooms.get('page', { comments: true });
   t.equal(threads.length, 40, 'each once');
   for (const room of rooms) {
-    const snapshot = await snapshotOf(room, (now) => now.threads.length === 40 && now.threads.every(({ pending }) => pending === null), 20_000);
-    t.strictSame(snapshot.threads.map(({ id }) => id), threads.map(({ id }) => id));
+    const snapshot = await snapshotOf(
+      room,
+      (now) => now.threads.length === 40 && now.threads.every(({ pending }) => pending === null),
+      20_000,
+    );
+    t.strictSame(
+      snapshot.threads.map(({ id }) => id),
+      threads.map(({ id }) => id),
+    );
   }
 });

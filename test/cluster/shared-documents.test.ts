@@ -7,14 +7,25 @@ const BYTES = 'application/octet-stream';
 
 /** A server with one web worker, which gets every request. It ends with the test. */
 async function oneWorker(t: Test, mergeSecondsPerMinute: number): Promise<Cluster> {
-  const server = await startCluster({ workers: 1, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] }, crdt: { mergeSecondsPerMinute } } });
+  const server = await startCluster({
+    workers: 1,
+    config: {
+      shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 },
+      rateLimit: { exempt: ['127.0.0.1'] },
+      crdt: { mergeSecondsPerMinute },
+    },
+  });
   t.teardown(() => server.kill());
   return server;
 }
 
 function ask({ url, keys }: Cluster, method: string, path: string, body?: Uint8Array): Promise<Response> {
   const headers = { Authorization: `Bearer ${keys.secretKey}`, Accept: BYTES, 'Content-Type': BYTES };
-  return fetch(`${url}/api/v1${path}`, { method, headers, body: body === undefined ? undefined : new Uint8Array(body) });
+  return fetch(`${url}/api/v1${path}`, {
+    method,
+    headers,
+    body: body === undefined ? undefined : new Uint8Array(body),
+  });
 }
 
 /** How many other requests the worker answers, one after another, while this one is in progress. */

@@ -4,7 +4,14 @@ import { createLogger } from '../../src/observability/log.ts';
 
 function logging() {
   const lines: string[] = [];
-  return { lines, log: createLogger({ level: 'info', name: 'web-1', destination: { write: (line: string) => void lines.push(line) } }) };
+  return {
+    lines,
+    log: createLogger({
+      level: 'info',
+      name: 'web-1',
+      destination: { write: (line: string) => void lines.push(line) },
+    }),
+  };
 }
 
 t.test('steps run one after another', async (t) => {
@@ -29,7 +36,13 @@ t.test('a step that fails or hangs is named in the log and skipped', async (t) =
   let reached = false;
   await shutDown(
     [
-      { name: 'throws', withinMs: 10_000, run: () => { throw new Error('no'); } },
+      {
+        name: 'throws',
+        withinMs: 10_000,
+        run: () => {
+          throw new Error('no');
+        },
+      },
       { name: 'rejects', withinMs: 10_000, run: () => Promise.reject(new Error('never')) },
       { name: 'hangs', withinMs: 20, run: () => new Promise<void>(() => {}) },
       { name: 'last', withinMs: 10_000, run: () => void (reached = true) },
@@ -37,7 +50,9 @@ t.test('a step that fails or hangs is named in the log and skipped', async (t) =
     log,
   );
   t.ok(reached);
-  const logged = lines.map((line) => JSON.parse(line) as { step: string; err: { message: string } }).map(({ step, err }) => `${step}: ${err.message}`);
+  const logged = lines
+    .map((line) => JSON.parse(line) as { step: string; err: { message: string } })
+    .map(({ step, err }) => `${step}: ${err.message}`);
   t.same(logged, ['throws: no', 'rejects: never', 'hangs: not finished within 20 ms']);
 });
 

@@ -39,7 +39,10 @@ class FakeWorker {
 
   ready(): void {
     this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false } });
-    this.channel.send({ type: 'listens', data: { announcements: this.role === 'web', publications: this.role === 'web' } });
+    this.channel.send({
+      type: 'listens',
+      data: { announcements: this.role === 'web', publications: this.role === 'web' },
+    });
   }
 
   exit(code: number | null, signal: string | null = null): void {
@@ -53,17 +56,29 @@ function cluster(t: Test, webWorkers = 2) {
   const lines: Record<string, unknown>[] = [];
   const arrivals: (() => void)[] = [];
   const supervisor = new Supervisor({
-    config: { ...loadConfig({ dir: t.testdirName, env: {}, flags: {} }), shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } },
+    config: {
+      ...loadConfig({ dir: t.testdirName, env: {}, flags: {} }),
+      shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 },
+    },
     port: 8787,
     webWorkers,
     clock: new ManualClock(0),
-    log: createLogger({ level: 'info', name: 'primary', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } }),
+    log: createLogger({
+      level: 'info',
+      name: 'primary',
+      destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+    }),
     spawn: (role) => {
       const [primary, far] = channelPair();
       const worker = new FakeWorker(role, far);
       workers.push(worker);
       for (const arrival of arrivals.splice(0)) arrival();
-      return { pid: 1_000 + workers.length, channel: primary, ended: worker.ended, kill: () => worker.exit(null, 'SIGKILL') };
+      return {
+        pid: 1_000 + workers.length,
+        channel: primary,
+        ended: worker.ended,
+        kill: () => worker.exit(null, 'SIGKILL'),
+      };
     },
   });
   /** Waits for the `index`th process to be started. */
@@ -99,7 +114,10 @@ async function fail(worker: FakeWorker, data: { reason: string; permanent: boole
 t.test('all workers are started at once, and the start completes once all are ready', async (t) => {
   const { supervisor, workers } = cluster(t);
   const start = supervisor.start();
-  t.same(workers.map(({ role }) => role), ['web', 'web', 'background']);
+  t.same(
+    workers.map(({ role }) => role),
+    ['web', 'web', 'background'],
+  );
   let over = false;
   void start.then(() => (over = true));
   for (const worker of workers.slice(1)) worker.ready();
@@ -107,7 +125,10 @@ t.test('all workers are started at once, and the start completes once all are re
   t.equal(over, false, 'one is not ready');
   workers[0]?.ready();
   t.same(await start, { port: 8787, core: 'fake', coreReason: '', oldCore: false });
-  t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
+  t.same(
+    workers.map(({ id }) => id),
+    ['web-1', 'web-2', 'background-3'],
+  );
 });
 
 t.test('a worker that ends three times before it is ready makes the start fail with its reason', async (t) => {
@@ -122,24 +143,27 @@ t.test('a worker that ends three times before it is ready makes the start fail w
   supervisor.kill();
 });
 
-t.test('a server whose web workers serve starts without a background worker that cannot start, tells them, and tries it again', async (t) => {
-  const { supervisor, worker } = cluster(t, 1);
-  const start = supervisor.start();
-  const web = await worker(0);
-  web.ready();
-  for (const index of [1, 2, 3]) {
-    const failing = await worker(index);
-    await failing.got('start');
-    await fail(failing, { reason: 'the disk is read-only', permanent: false });
-  }
-  t.match(await start, { port: 8787 });
-  t.match(await web.got('background'), { data: { isFailing: true } });
-  const late = await worker(4);
-  web.received.length = 0;
-  late.ready();
-  t.match(await web.got('background'), { data: { isFailing: false } });
-  supervisor.kill();
-});
+t.test(
+  'a server whose web workers serve starts without a background worker that cannot start, tells them, and tries it again',
+  async (t) => {
+    const { supervisor, worker } = cluster(t, 1);
+    const start = supervisor.start();
+    const web = await worker(0);
+    web.ready();
+    for (const index of [1, 2, 3]) {
+      const failing = await worker(index);
+      await failing.got('start');
+      await fail(failing, { reason: 'the disk is read-only', permanent: false });
+    }
+    t.match(await start, { port: 8787 });
+    t.match(await web.got('background'), { data: { isFailing: true } });
+    const late = await worker(4);
+    web.received.length = 0;
+    late.ready();
+    t.match(await web.got('background'), { data: { isFailing: false } });
+    supervisor.kill();
+  },
+);
 
 t.test('a worker that fails for a permanent reason makes the start fail at once', async (t) => {
   const { supervisor, worker, workers } = cluster(t, 1);
@@ -161,7 +185,10 @@ t.test('a crashed worker is replaced by one with a new id, and is cleaned up aft
   await next.got('start');
   t.equal(next.role, 'web');
   t.equal(next.id, 'web-4');
-  t.match(lines.find(({ level }) => level === 'error'), { ended: 'web-1', signal: 'SIGSEGV', replacedInMs: 0 });
+  t.match(
+    lines.find(({ level }) => level === 'error'),
+    { ended: 'web-1', signal: 'SIGSEGV', replacedInMs: 0 },
+  );
 });
 
 t.test('workers that end while there is no background worker are cleaned up by the next one', async (t) => {
@@ -174,7 +201,10 @@ t.test('workers that end while there is no background worker are cleaned up by t
   await next?.got('ended');
   await new Promise(setImmediate);
   const named = next?.received.flatMap((message) => (message.type === 'ended' ? [message.data.workerId] : []));
-  t.same(named?.toSorted((a, b) => a.localeCompare(b)), ['background-3', 'web-1']);
+  t.same(
+    named?.toSorted((a, b) => a.localeCompare(b)),
+    ['background-3', 'web-1'],
+  );
 });
 
 t.test('announcements are relayed between the workers that use the bus, also to those started later', async (t) => {
@@ -187,8 +217,14 @@ t.test('announcements are relayed between the workers that use the bus, also to 
   await new Promise(setImmediate);
   workers[1]?.channel.send({ type: 'announce', data: { streams: [['a', 12]] } });
   t.same(await next.got('announce'), { type: 'announce', data: { streams: [['a', 12]] } });
-  t.notOk(workers[1]?.received.some(({ type }) => type === 'announce'), 'not back to where it came from');
-  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nor to a background worker that does not listen');
+  t.notOk(
+    workers[1]?.received.some(({ type }) => type === 'announce'),
+    'not back to where it came from',
+  );
+  t.notOk(
+    workers[2]?.received.some(({ type }) => type === 'announce'),
+    'nor to a background worker that does not listen',
+  );
 });
 
 t.test('a stop drains the web workers first, then the background worker', async (t) => {
@@ -200,7 +236,10 @@ t.test('a stop drains the web workers first, then the background worker', async 
   await two?.got('drain');
   one?.exit(WorkerExit.intended);
   await new Promise(setImmediate);
-  t.notOk(background?.received.some(({ type }) => type === 'drain'), 'one web worker is still at it');
+  t.notOk(
+    background?.received.some(({ type }) => type === 'drain'),
+    'one web worker is still at it',
+  );
   two?.exit(WorkerExit.intended);
   await background?.got('drain');
   background?.exit(WorkerExit.intended);
@@ -220,27 +259,33 @@ t.test('a worker that does not end within the bound is killed', async (t) => {
   t.ok(lines.some(({ killed }) => killed === 'web-1'));
 });
 
-t.test('a rolling restart replaces one worker after another, each new one serving before the old one drains', async (t) => {
-  const { supervisor, workers, worker, started } = cluster(t);
-  await started();
-  const [one, two] = workers;
-  const roll = supervisor.roll();
-  const first = await worker(3);
-  await first.got('start');
-  t.notOk(one?.received.some(({ type }) => type === 'drain'), 'the new one does not serve yet');
-  first.ready();
-  t.same(await one?.got('drain'), { type: 'drain', data: { reason: 'roll' } });
-  await new Promise(setImmediate);
-  t.equal(workers.length, 4, 'the second waits for the first');
-  one?.exit(WorkerExit.intended);
-  const second = await worker(4);
-  second.ready();
-  await two?.got('drain');
-  two?.exit(WorkerExit.intended);
-  await roll;
-  t.same([first.id, second.id], ['web-4', 'web-5']);
-  t.same(Object.keys(supervisor.pids), ['background-3', 'web-4', 'web-5']);
-});
+t.test(
+  'a rolling restart replaces one worker after another, each new one serving before the old one drains',
+  async (t) => {
+    const { supervisor, workers, worker, started } = cluster(t);
+    await started();
+    const [one, two] = workers;
+    const roll = supervisor.roll();
+    const first = await worker(3);
+    await first.got('start');
+    t.notOk(
+      one?.received.some(({ type }) => type === 'drain'),
+      'the new one does not serve yet',
+    );
+    first.ready();
+    t.same(await one?.got('drain'), { type: 'drain', data: { reason: 'roll' } });
+    await new Promise(setImmediate);
+    t.equal(workers.length, 4, 'the second waits for the first');
+    one?.exit(WorkerExit.intended);
+    const second = await worker(4);
+    second.ready();
+    await two?.got('drain');
+    two?.exit(WorkerExit.intended);
+    await roll;
+    t.same([first.id, second.id], ['web-4', 'web-5']);
+    t.same(Object.keys(supervisor.pids), ['background-3', 'web-4', 'web-5']);
+  },
+);
 
 t.test('a rolling restart whose new worker cannot start leaves the old ones running', async (t) => {
   const { supervisor, workers, worker, started, lines } = cluster(t);

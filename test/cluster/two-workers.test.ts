@@ -32,7 +32,9 @@ function at(opened: readonly Connection[], index: number): Connection {
 
 async function startThread(connection: Connection): Promise<string> {
   await connection.send('PUT', `${API}/users/ann`, { body: { name: 'Ann' } });
-  const { body } = await connection.send('POST', `${API}/rooms/lobby/threads`, { body: { userId: 'ann', body: 'first' } });
+  const { body } = await connection.send('POST', `${API}/rooms/lobby/threads`, {
+    body: { userId: 'ann', body: 'first' },
+  });
   return (JSON.parse(body) as { thread: { id: string } }).thread.id;
 }
 
@@ -42,7 +44,9 @@ async function sockets(t: Test, server: Cluster): Promise<TestSocket[]> {
   const before = connectionCounts(server);
   const opened: TestSocket[] = [];
   while (connectionCounts(server).some((now, worker) => now < (before[worker] ?? 0) + 2)) {
-    const socket = new TestSocket(`${server.url.replace('http', 'ws')}${API}/ws`, { headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token } });
+    const socket = new TestSocket(`${server.url.replace('http', 'ws')}${API}/ws`, {
+      headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
+    });
     t.teardown(() => socket.terminate());
     await socket.frame('welcome');
     opened.push(socket);
@@ -52,9 +56,21 @@ async function sockets(t: Test, server: Cluster): Promise<TestSocket[]> {
 
 /** How many connections each web worker has. */
 function connectionCounts({ port, pids }: Cluster): number[] {
-  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/));
-  const inodes = new Set(lines.filter(([, local = '', , state]) => state === '01' && local.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`)).map((fields) => fields[9]));
-  return pids('web').map((pid) => readdirSync(`/proc/${pid}/fd`).filter((fd) => inodes.has(/^socket:\[(\d+)\]$/.exec(linkOf(pid, fd))?.[1])).length);
+  const lines = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const inodes = new Set(
+    lines
+      .filter(
+        ([, local = '', , state]) =>
+          state === '01' && local.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`),
+      )
+      .map((fields) => fields[9]),
+  );
+  return pids('web').map(
+    (pid) =>
+      readdirSync(`/proc/${pid}/fd`).filter((fd) => inodes.has(/^socket:\[(\d+)\]$/.exec(linkOf(pid, fd))?.[1])).length,
+  );
 }
 
 function linkOf(pid: number, fd: string): string {
@@ -78,7 +94,9 @@ t.test('two workers without limits', async (t) => {
     await Promise.all(
       writers.map(async ({ send }) => {
         for (let n = next++; n < WRITES; n = next++) {
-          const { status, body } = await send('POST', `${API}/threads/${thread}/comments`, { body: { userId: 'ann', body: `comment ${n}` } });
+          const { status, body } = await send('POST', `${API}/threads/${thread}/comments`, {
+            body: { userId: 'ann', body: `comment ${n}` },
+          });
           if (status === 201) written.push((JSON.parse(body) as { comment: { id: string } }).comment.id);
           else other.push(`${status} ${body}`);
         }
@@ -90,7 +108,11 @@ t.test('two workers without limits', async (t) => {
     for (const socket of watching) {
       await socket.until(() => (socket.seqs.at(-1) ?? 0) >= seq, `event ${seq}`);
       const { seqs } = socket;
-      t.same(seqs, Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i), 'no gap, no double, in order');
+      t.same(
+        seqs,
+        Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i),
+        'no gap, no double, in order',
+      );
       const ids = socket.frames.filter(({ type }) => type === 'comment.created').map(({ data }) => data?.['id']);
       t.equal(ids.length, WRITES);
       t.same(new Set(ids), new Set(written), 'each of them');
@@ -103,15 +125,31 @@ t.test('two workers without limits', async (t) => {
     const path = `${API}/threads/${thread}/comments`;
     for (let round = 0; round < 25; round++) {
       const headers = { 'Idempotency-Key': `round-${round}` };
-      const answers = await Promise.all(opened.map(({ send }) => send('POST', path, { body: { userId: 'ann', body: `round ${round}` }, headers })));
-      t.same(answers.map(({ status }) => status), opened.map(() => 201), `round ${round}`);
+      const answers = await Promise.all(
+        opened.map(({ send }) => send('POST', path, { body: { userId: 'ann', body: `round ${round}` }, headers })),
+      );
+      t.same(
+        answers.map(({ status }) => status),
+        opened.map(() => 201),
+        `round ${round}`,
+      );
       t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all with the same answer');
-      t.equal(answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined).length, 1, 'one of them did it');
-      const other = await at(opened, round).send('POST', path, { body: { userId: 'ann', body: 'another body' }, headers });
+      t.equal(
+        answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined).length,
+        1,
+        'one of them did it',
+      );
+      const other = await at(opened, round).send('POST', path, {
+        body: { userId: 'ann', body: 'another body' },
+        headers,
+      });
       t.match(other, { status: 409, headers: { 'x-error-code': 'idempotency_key_reused' } });
     }
     const { items } = JSON.parse((await at(opened, 1).send('GET', path)).body) as { items: { body: string }[] };
-    t.same(items.map(({ body }) => body), ['first', ...Array.from({ length: 25 }, (_, i) => `round ${i}`)]);
+    t.same(
+      items.map(({ body }) => body),
+      ['first', ...Array.from({ length: 25 }, (_, i) => `round ${i}`)],
+    );
   });
 
   await t.test('no request, however malformed, ends a worker', async (t) => {
@@ -123,8 +161,15 @@ t.test('two workers without limits', async (t) => {
       await Promise.all(hostile.slice(batch, batch + 40).map((bytes) => throwAt(server.port, bytes)));
     }
     t.same(server.pids('web'), pids, 'the same workers serve');
-    for (const connection of await connections(t, server, 1)) t.match(JSON.parse((await connection.send('GET', `${API}/threads/${thread}`)).body), { comments: [{ body: 'first' }] });
-    t.same(server.log().filter(({ level }) => level === 'error' || level === 'fatal'), [], 'and nothing went wrong inside');
+    for (const connection of await connections(t, server, 1))
+      t.match(JSON.parse((await connection.send('GET', `${API}/threads/${thread}`)).body), {
+        comments: [{ body: 'first' }],
+      });
+    t.same(
+      server.log().filter(({ level }) => level === 'error' || level === 'fatal'),
+      [],
+      'and nothing went wrong inside',
+    );
   });
 
   t.equal((await server.stop()).code, 0);
@@ -146,13 +191,18 @@ t.test('of 300 requests within a minute, over many connections to both workers, 
       }
     }),
   );
-  if (performance.now() - began > 55_000) throw new Error('this machine was so slow that a minute has gone by: nothing is shown');
+  if (performance.now() - began > 55_000)
+    throw new Error('this machine was so slow that a minute has gone by: nothing is shown');
   const good = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 429);
   t.equal(good.length, 100);
   t.equal(refused.length, 200);
   t.equal(new Set(workers).size, 2, 'both workers have let some in');
-  t.same(new Set(good.map(({ headers }) => /r=(\d+);/.exec(String(headers['ratelimit']))?.[1])), new Set(Array.from({ length: 100 }, (_, i) => String(i))), 'each told another number that remains');
+  t.same(
+    new Set(good.map(({ headers }) => /r=(\d+);/.exec(String(headers['ratelimit']))?.[1])),
+    new Set(Array.from({ length: 100 }, (_, i) => String(i))),
+    'each told another number that remains',
+  );
   for (const { headers, body } of refused) {
     const seconds = Number(headers['retry-after']);
     t.ok(seconds >= 1 && seconds <= 60);
@@ -168,20 +218,74 @@ t.test('of 300 requests within a minute, over many connections to both workers, 
 /** Some hundred malformed or partial requests. */
 function hostileBytes({ keys }: Cluster, thread: string, token: string): Buffer[] {
   const head = (lines: readonly string[], method = 'POST', path = `${API}/threads/${thread}/comments`): string =>
-    [`${method} ${path} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${keys.secretKey}`, 'Content-Type: application/json', ...lines, '', ''].join('\r\n');
+    [
+      `${method} ${path} HTTP/1.1`,
+      'Host: localhost',
+      `Authorization: Bearer ${keys.secretKey}`,
+      'Content-Type: application/json',
+      ...lines,
+      '',
+      '',
+    ].join('\r\n');
   const whole = `${head(['Content-Length: 36'])}{"userId":"ann","body":"cut off here"`;
   const user = [`X-Service-Key: ${keys.publishableKey}`, `X-Service-Token: ${token}`];
-  const upload = ['POST /api/v1/upload HTTP/1.1', 'Host: localhost', ...user, 'Content-Type: multipart/form-data; boundary=edge', 'Content-Length: 9000000', '', ''].join('\r\n');
-  const upgrade = head(['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', ...user], 'GET', `${API}/ws`);
+  const upload = [
+    'POST /api/v1/upload HTTP/1.1',
+    'Host: localhost',
+    ...user,
+    'Content-Type: multipart/form-data; boundary=edge',
+    'Content-Length: 9000000',
+    '',
+    '',
+  ].join('\r\n');
+  const upgrade = head(
+    [
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ...user,
+    ],
+    'GET',
+    `${API}/ws`,
+  );
   const texts = [
-    '', '\r\n\r\n', '\0'.repeat(5_000), 'GET', 'GET / HTTP/9.9\r\n\r\n', 'GET /\r\n\r\n', `GET ${'/x'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
-    head([`X-Large: ${'x'.repeat(60_000)}`]), head(Array.from({ length: 500 }, (_, i) => `X-${i}: y`)), head(['Content-Length: -1']), head(['Content-Length: 99999999999999999999']), head(['Content-Length: 5', 'Content-Length: 6']),
-    head(['Transfer-Encoding: chunked']) + 'zzz\r\n', head(['Transfer-Encoding: chunked']) + 'ffffffffffffffff\r\n', head(['Transfer-Encoding: chunked']) + '5\r\nabc', head(['Transfer-Encoding: gzip']),
-    `${head(['Content-Length: 4'])}{"a"${head(['Content-Length: 4'])}{"a"`.repeat(20), head([], 'BREW'), head([], 'GET', '/../../etc/passwd'), head([], 'GET', '/%00%ff%'), head([], 'GET', `${API}/rooms/%zz/threads`), head([], 'OPTIONS', '*'),
-    upload, `${upload}--edge\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n${'p'.repeat(100_000)}`, `${upload}--edge\r\n${'h'.repeat(50_000)}`,
-    upgrade, `${upgrade}\x81\xfe\xff\xff`, `${upgrade}${'\xff'.repeat(1_000)}`, `${upgrade}\x88\x80\0\0\0\0`, `${upgrade}\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff`,
-    head(['Accept: text/event-stream'], 'GET', `${API}/events`), head([`Last-Event-ID: ${'9'.repeat(300)}`, 'Accept: text/event-stream'], 'GET', `${API}/events`),
-    '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n', '\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x7f\0\0\x01\x7f\0\0\x01\0\x50\0\x50',
+    '',
+    '\r\n\r\n',
+    '\0'.repeat(5_000),
+    'GET',
+    'GET / HTTP/9.9\r\n\r\n',
+    'GET /\r\n\r\n',
+    `GET ${'/x'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    head([`X-Large: ${'x'.repeat(60_000)}`]),
+    head(Array.from({ length: 500 }, (_, i) => `X-${i}: y`)),
+    head(['Content-Length: -1']),
+    head(['Content-Length: 99999999999999999999']),
+    head(['Content-Length: 5', 'Content-Length: 6']),
+    head(['Transfer-Encoding: chunked']) + 'zzz\r\n',
+    head(['Transfer-Encoding: chunked']) + 'ffffffffffffffff\r\n',
+    head(['Transfer-Encoding: chunked']) + '5\r\nabc',
+    head(['Transfer-Encoding: gzip']),
+    `${head(['Content-Length: 4'])}{"a"${head(['Content-Length: 4'])}{"a"`.repeat(20),
+    head([], 'BREW'),
+    head([], 'GET', '/../../etc/passwd'),
+    head([], 'GET', '/%00%ff%'),
+    head([], 'GET', `${API}/rooms/%zz/threads`),
+    head([], 'OPTIONS', '*'),
+    upload,
+    `${upload}--edge\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n${'p'.repeat(100_000)}`,
+    `${upload}--edge\r\n${'h'.repeat(50_000)}`,
+    upgrade,
+    `${upgrade}\x81\xfe\xff\xff`,
+    `${upgrade}${'\xff'.repeat(1_000)}`,
+    `${upgrade}\x88\x80\0\0\0\0`,
+    `${upgrade}\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff`,
+    head(['Accept: text/event-stream'], 'GET', `${API}/events`),
+    head([`Last-Event-ID: ${'9'.repeat(300)}`, 'Accept: text/event-stream'], 'GET', `${API}/events`),
+    '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n',
+    '\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x7f\0\0\x01\x7f\0\0\x01\0\x50\0\x50',
   ];
   const cut = Array.from({ length: 12 }, (_, i) => whole.slice(0, Math.floor((whole.length * (i + 1)) / 13)));
   return [...[...texts, ...cut].map((text) => Buffer.from(text, 'latin1')), ...noise(120)];

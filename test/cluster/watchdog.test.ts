@@ -24,7 +24,11 @@ function setUp(timeoutSeconds = 10) {
     timeoutMs: timeoutSeconds * 1_000,
     now: () => time.now,
     isStopped: (pid) => stopped.has(pid),
-    log: createLogger({ level: 'info', name: 'primary', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } }),
+    log: createLogger({
+      level: 'info',
+      name: 'primary',
+      destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+    }),
   });
   const config = loadConfig({ dir: t.testdirName, env: {}, flags: {} });
   let made = 0;
@@ -54,7 +58,12 @@ function setUp(timeoutSeconds = 10) {
       state.killed = true;
       end({ code: null, signal: 'SIGKILL' });
     };
-    const worker = new Worker({ pid, channel, ended, kill }, 'web', { config, workerId: `web-${pid}`, port: 1, startedAt: 0 });
+    const worker = new Worker({ pid, channel, ended, kill }, 'web', {
+      config,
+      workerId: `web-${pid}`,
+      port: 1,
+      startedAt: 0,
+    });
     const fake: FakeProcess = { worker, answers: true, answer, killed: () => state.killed, pings: () => state.pings };
     watchdog.watch(worker);
     if (ready) receive({ type: 'ready', data: { port: 1, core: '', coreReason: '', oldCore: false } });
@@ -80,25 +89,35 @@ t.test('a worker that answers is pinged every second and not killed', (t) => {
   t.end();
 });
 
-t.test('a worker that does not answer for the timeout is killed, and the log says which, how long it was silent and what follows', async (t) => {
-  const { add, pass, lines, stopped } = setUp();
-  const [one, two] = [add(), add()];
-  pass(1);
-  two.answers = false;
-  pass(10);
-  t.equal(two.killed(), false, 'it answered less than 10 s ago');
-  stopped.add(2);
-  pass(1);
-  t.equal(two.killed(), true);
-  t.equal(one.killed(), false);
-  t.equal(two.pings(), 2, 'no ping while one is unanswered');
-  t.match(lines, [{ level: 'error', hung: 'web-2', workerPid: 2, silentMs: 10_000, stopped: true }]);
-  t.equal(lines[0]?.['msg'], 'worker web-2 has not answered the primary for 10 s and is killed (SIGKILL): it was stopped by a signal (SIGSTOP); a new worker replaces it');
-  t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), { reason: 'it did not answer the primary for 10 s', logged: true, permanent: false });
-  await two.worker.ended;
-  pass(30);
-  t.equal(lines.length, 1, 'once');
-});
+t.test(
+  'a worker that does not answer for the timeout is killed, and the log says which, how long it was silent and what follows',
+  async (t) => {
+    const { add, pass, lines, stopped } = setUp();
+    const [one, two] = [add(), add()];
+    pass(1);
+    two.answers = false;
+    pass(10);
+    t.equal(two.killed(), false, 'it answered less than 10 s ago');
+    stopped.add(2);
+    pass(1);
+    t.equal(two.killed(), true);
+    t.equal(one.killed(), false);
+    t.equal(two.pings(), 2, 'no ping while one is unanswered');
+    t.match(lines, [{ level: 'error', hung: 'web-2', workerPid: 2, silentMs: 10_000, stopped: true }]);
+    t.equal(
+      lines[0]?.['msg'],
+      'worker web-2 has not answered the primary for 10 s and is killed (SIGKILL): it was stopped by a signal (SIGSTOP); a new worker replaces it',
+    );
+    t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), {
+      reason: 'it did not answer the primary for 10 s',
+      logged: true,
+      permanent: false,
+    });
+    await two.worker.ended;
+    pass(30);
+    t.equal(lines.length, 1, 'once');
+  },
+);
 
 t.test('a slow worker that answers in time is not killed, and its time starts over', (t) => {
   const { add, pass } = setUp();
@@ -125,31 +144,37 @@ t.test('time in which the primary did not run does not count', (t) => {
   t.end();
 });
 
-t.test('of several workers that wait for each other, the one silent for longest is killed first, and the others get time to answer', (t) => {
-  const { add, pass } = setUp();
-  const [holder, waiting] = [add(), add()];
-  pass(1);
-  holder.answers = false;
-  pass(1);
-  waiting.answers = false;
-  pass(10);
-  t.same([holder.killed(), waiting.killed()], [true, false]);
-  pass(2);
-  t.same([waiting.killed()], [false], 'it gets 2 s more');
-  pass(1);
-  t.same([waiting.killed()], [true]);
-  t.end();
-});
+t.test(
+  'of several workers that wait for each other, the one silent for longest is killed first, and the others get time to answer',
+  (t) => {
+    const { add, pass } = setUp();
+    const [holder, waiting] = [add(), add()];
+    pass(1);
+    holder.answers = false;
+    pass(1);
+    waiting.answers = false;
+    pass(10);
+    t.same([holder.killed(), waiting.killed()], [true, false]);
+    pass(2);
+    t.same([waiting.killed()], [false], 'it gets 2 s more');
+    pass(1);
+    t.same([waiting.killed()], [true]);
+    t.end();
+  },
+);
 
-t.test('a stopped worker is killed before one that waits for its lock, and all stopped workers are killed at once', (t) => {
-  const { add, pass, stopped } = setUp();
-  const [waiting, first, second] = [add(), add(), add()];
-  for (const each of [waiting, first, second]) each.answers = false;
-  for (const each of [first, second]) stopped.add(each.worker.pid);
-  pass(11);
-  t.same([waiting.killed(), first.killed(), second.killed()], [false, true, true]);
-  t.end();
-});
+t.test(
+  'a stopped worker is killed before one that waits for its lock, and all stopped workers are killed at once',
+  (t) => {
+    const { add, pass, stopped } = setUp();
+    const [waiting, first, second] = [add(), add(), add()];
+    for (const each of [waiting, first, second]) each.answers = false;
+    for (const each of [first, second]) stopped.add(each.worker.pid);
+    pass(11);
+    t.same([waiting.killed(), first.killed(), second.killed()], [false, true, true]);
+    t.end();
+  },
+);
 
 t.test('a starting worker gets a minute', (t) => {
   const { add, pass } = setUp();

@@ -21,11 +21,16 @@ function worker(t: Test, work = '') {
   const ended = new Promise<number | string | null>((resolve) =>
     child.once('exit', (code, signal) => void Promise.all(said).then(() => resolve(code ?? signal))),
   );
-  const first = new Promise<Message>((resolve) => channel.onMessage((message) => {
-    messages.push(message);
-    resolve(message);
-  }));
-  channel.send({ type: 'start', data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1, startedAt: 0 } });
+  const first = new Promise<Message>((resolve) =>
+    channel.onMessage((message) => {
+      messages.push(message);
+      resolve(message);
+    }),
+  );
+  channel.send({
+    type: 'start',
+    data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1, startedAt: 0 },
+  });
   return { child, channel, messages, texts, ended, first };
 }
 
@@ -59,7 +64,11 @@ for (const work of ['throws later', 'rejects later']) {
     t.equal(await ended, WorkerExit.logged);
     t.match(messages.at(-1), { type: 'failed', data: { reason: /^nobody caught this/ } });
     const line = JSON.parse(texts.stdout.trim()) as Record<string, unknown>;
-    t.match(line, { level: 'fatal', worker: 'web-9', err: { message: /^nobody caught this/, stack: /worker-role\.ts/ } });
+    t.match(line, {
+      level: 'fatal',
+      worker: 'web-9',
+      err: { message: /^nobody caught this/, stack: /worker-role\.ts/ },
+    });
     t.notMatch(texts.stdout, 'sk_default_secret');
   });
 }

@@ -10,7 +10,8 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 /** A folder with this config.json; none when undefined. */
 function folder(t: Test, content?: unknown): string {
   const dir = tempFolder(t);
-  if (content !== undefined) writeFileSync(join(dir, 'config.json'), typeof content === 'string' ? content : JSON.stringify(content));
+  if (content !== undefined)
+    writeFileSync(join(dir, 'config.json'), typeof content === 'string' ? content : JSON.stringify(content));
   return dir;
 }
 
@@ -92,8 +93,11 @@ t.test('variables that Kubernetes sets for a Service called collab are ignored',
 });
 
 t.test('variables of programs that use Collab, such as the examples, are ignored', async (t) => {
-  const used = ['examples/node-bot/bot.js', 'examples/node-token-endpoint/server.js', 'examples/python-token-endpoint/server.py']
-    .flatMap((file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').match(/COLLAB_[A-Z_]+/g) ?? []);
+  const used = [
+    'examples/node-bot/bot.js',
+    'examples/node-token-endpoint/server.js',
+    'examples/python-token-endpoint/server.py',
+  ].flatMap((file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').match(/COLLAB_[A-Z_]+/g) ?? []);
   const env = Object.fromEntries([...used, 'COLLAB_PUBLISHABLE_KEY'].map((name) => [name, 'x']));
   t.ok('COLLAB_SECRET_KEY' in env && 'COLLAB_SIGNING_SECRET' in env);
   t.equal(loadConfig({ dir: folder(t), env, flags: {} }).port, 8787);
@@ -126,8 +130,14 @@ t.test('the refusal says what each kind of option accepts', async (t) => {
     [{ demo: 'yes' }, 'demo must be true or false, not "yes"'],
     [{ host: '' }, 'host must be a string of 1 to 253 characters, not ""'],
     [{ log: { level: 'loud' } }, 'log.level must be trace, debug, info, warn, error, fatal or silent, not "loud"'],
-    [{ trustProxy: ['10.0.0.0/33'] }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not ["10.0.0.0/33"]'],
-    [{ trustProxy: '10.0.0.0/8' }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not "10.0.0.0/8"'],
+    [
+      { trustProxy: ['10.0.0.0/33'] },
+      'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not ["10.0.0.0/33"]',
+    ],
+    [
+      { trustProxy: '10.0.0.0/8' },
+      'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not "10.0.0.0/8"',
+    ],
     [{ rateLimit: 100 }, 'rateLimit must be an object of options, not 100'],
     [[], 'The file must contain a JSON object'],
     [{ host: 'x'.repeat(300) }, `host must be a string of 1 to 253 characters, not "${'x'.repeat(56)}…`],
@@ -165,20 +175,28 @@ t.test('an unknown option is refused with a suggestion', async (t) => {
 t.test('all problems of all sources are reported at once', async (t) => {
   const dir = folder(t, { port: -1, hots: 'x' });
   const found = problems({ dir, env: { COLLAB_DEMO: '1' }, flags: { workers: '0' } });
-  t.strictSame(found.map(({ path }) => path), ['port', 'hots', 'demo', 'workers']);
+  t.strictSame(
+    found.map(({ path }) => path),
+    ['port', 'hots', 'demo', 'workers'],
+  );
 });
 
 t.test('options that contradict each other are refused', async (t) => {
   const dir = folder(t, { shutdown: { drainSeconds: 3 }, ws: { messageBurst: 10 } });
-  t.strictSame(problems({ dir, env: {}, flags: {} }).map(({ path, reason }) => `${path} ${reason}`), [
-    'shutdown.closeSpreadSeconds must be at most shutdown.drainSeconds (3), not 5',
-    'ws.messageBurst must be at least ws.messagesPerSecond (50), not 10',
-  ]);
+  t.strictSame(
+    problems({ dir, env: {}, flags: {} }).map(({ path, reason }) => `${path} ${reason}`),
+    [
+      'shutdown.closeSpreadSeconds must be at most shutdown.drainSeconds (3), not 5',
+      'ws.messageBurst must be at least ws.messagesPerSecond (50), not 10',
+    ],
+  );
 });
 
 t.test('a file that is not JSON, or cannot be read, is refused by name', async (t) => {
   const dir = folder(t, '{ "port": 80, }');
-  t.match(problems({ dir, env: {}, flags: {} }), [{ path: '', reason: /not valid JSON/, source: join(dir, 'config.json') }]);
+  t.match(problems({ dir, env: {}, flags: {} }), [
+    { path: '', reason: /not valid JSON/, source: join(dir, 'config.json') },
+  ]);
   const other = folder(t);
   mkdirSync(join(other, 'config.json'), { recursive: true });
   t.match(problems({ dir: other, env: {}, flags: {} }), [{ reason: /cannot be read: EISDIR/ }]);
@@ -190,9 +208,12 @@ t.test('a byte order mark at the start of the file is ignored', async (t) => {
 
 t.test('TURN servers must be valid addresses and need a secret', (t) => {
   const dir = folder(t);
-  const turn = (urls: string, secret: string) => problems({ dir, env: {}, flags: { 'turn.urls': urls, 'turn.secret': secret } });
+  const turn = (urls: string, secret: string) =>
+    problems({ dir, env: {}, flags: { 'turn.urls': urls, 'turn.secret': secret } });
   t.strictSame(turn('turn:a.example:3478?transport=udp,turns:[::1]:5349', 'north,old'), []);
-  t.match(turn('turn:a.example', ''), [{ path: 'turn.secret', reason: 'must contain the secret of the servers in turn.urls' }]);
+  t.match(turn('turn:a.example', ''), [
+    { path: 'turn.secret', reason: 'must contain the secret of the servers in turn.urls' },
+  ]);
   for (const url of ['a.example', 'stun:a.example', 'turn://a.example', 'turn:a b', 'turn:a?transport=sctp']) {
     t.match(turn(url, 'north'), [{ path: 'turn.urls', reason: /^must be a list of addresses such as turn:/ }], url);
   }
@@ -205,9 +226,16 @@ t.test('$schema names the schema for editors, whose options are those of the ser
   t.equal(config.port, 1234);
   t.strictSame([...sources.keys()], ['port']);
   t.notOk('$schema' in config);
-  t.match(problems({ dir: folder(t, { log: { $schema: 'x' } }), env: {}, flags: {} }), [{ path: 'log.$schema' }], 'only at the top');
+  t.match(
+    problems({ dir: folder(t, { log: { $schema: 'x' } }), env: {}, flags: {} }),
+    [{ path: 'log.$schema' }],
+    'only at the top',
+  );
   const schema = JSON.parse(renderSchema()) as Node;
-  const paths = (node: Node, path: string): string[] => Object.entries(node.properties ?? {}).flatMap(([name, inner]) => (inner.properties === undefined ? [path + name] : paths(inner, `${path}${name}.`)));
+  const paths = (node: Node, path: string): string[] =>
+    Object.entries(node.properties ?? {}).flatMap(([name, inner]) =>
+      inner.properties === undefined ? [path + name] : paths(inner, `${path}${name}.`),
+    );
   t.strictSame(paths(schema, ''), ['$schema', ...options.keys()]);
   t.notOk(JSON.stringify(schema.properties?.['log']).includes('required'));
   t.equal(schema.additionalProperties, false);

@@ -17,7 +17,12 @@ t.test('no two options share a variable', async (t) => {
 
 t.test('the bounds themselves are accepted and one past them is not', async (t) => {
   const port = options.get('port');
-  for (const [value, accepted] of [[0, true], [65_535, true], [-1, false], [65_536, false]] as const) {
+  for (const [value, accepted] of [
+    [0, true],
+    [65_535, true],
+    [-1, false],
+    [65_536, false],
+  ] as const) {
     t.equal(port?.check(value), accepted, `${value}`);
     t.equal(port?.parse(String(value)) !== undefined, accepted, `"${value}"`);
   }

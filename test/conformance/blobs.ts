@@ -33,24 +33,28 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     t.same(await blobs.environments(), []);
   });
 
-  await t.test('a disk that fills up refuses write, flush and commit with storage_full, and nothing becomes visible', { skip: noFilling }, async (t) => {
-    const { blobs, fill, empty } = await filling(t);
-    await put(blobs, 'env', 'kept', 'written before');
-    const [writing, flushing, committing] = [await blobs.stage(), await blobs.stage(), await blobs.stage()];
-    const staged = [writing, flushing, committing];
-    for (const blob of staged) await blob.write(Buffer.from('begin '));
-    fill();
-    await t.rejects(writing.write(Buffer.alloc(1_000_000)), { code: 'storage_full' }, 'write');
-    await t.rejects(flushing.flush(), { code: 'storage_full' }, 'flush');
-    await t.rejects(committing.commit('env', 'a'), { code: 'storage_full' }, 'commit');
-    t.same(await namesOf(blobs, 'env'), ['kept']);
-    for (const blob of staged) await blob.discard();
-    empty();
-    t.equal(await blobs.sweepStaged(0), 0, 'nothing is left');
-    t.equal(await textOf(blobs, 'env', 'kept'), 'written before');
-    await put(blobs, 'env', 'a', 'there is space again');
-    t.equal(await textOf(blobs, 'env', 'a'), 'there is space again');
-  });
+  await t.test(
+    'a disk that fills up refuses write, flush and commit with storage_full, and nothing becomes visible',
+    { skip: noFilling },
+    async (t) => {
+      const { blobs, fill, empty } = await filling(t);
+      await put(blobs, 'env', 'kept', 'written before');
+      const [writing, flushing, committing] = [await blobs.stage(), await blobs.stage(), await blobs.stage()];
+      const staged = [writing, flushing, committing];
+      for (const blob of staged) await blob.write(Buffer.from('begin '));
+      fill();
+      await t.rejects(writing.write(Buffer.alloc(1_000_000)), { code: 'storage_full' }, 'write');
+      await t.rejects(flushing.flush(), { code: 'storage_full' }, 'flush');
+      await t.rejects(committing.commit('env', 'a'), { code: 'storage_full' }, 'commit');
+      t.same(await namesOf(blobs, 'env'), ['kept']);
+      for (const blob of staged) await blob.discard();
+      empty();
+      t.equal(await blobs.sweepStaged(0), 0, 'nothing is left');
+      t.equal(await textOf(blobs, 'env', 'kept'), 'written before');
+      await put(blobs, 'env', 'a', 'there is space again');
+      t.equal(await textOf(blobs, 'env', 'a'), 'there is space again');
+    },
+  );
 
   await t.test('a blob is visible, complete, once it is committed', async (t) => {
     const { blobs, peer } = await open(t);
@@ -131,7 +135,8 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
   await t.test('environments are separate', async (t) => {
     const { blobs, peer } = await open(t);
     t.same(await blobs.environments(), []);
-    for (const name of ['a', 'file_0000000000one', 'file_0000000000two', 'file_1111111111one']) await put(blobs, 'one', name, name);
+    for (const name of ['a', 'file_0000000000one', 'file_0000000000two', 'file_1111111111one'])
+      await put(blobs, 'one', name, name);
     await put(blobs, 'two', 'a', 'of two');
     t.same(await namesOf(peer, 'one'), ['a', 'file_0000000000one', 'file_0000000000two', 'file_1111111111one']);
     t.same((await peer.environments()).sort(), ['one', 'two']);
@@ -198,7 +203,10 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     };
     for (const name of ['', '.', '..', '.hidden', 'a/b', '../a', 'a b', 'ä', 'x'.repeat(129), 'a\0']) {
       const what = JSON.stringify(name);
-      for (const [environmentId, blob] of [['env', name], [name, 'a']] as const) {
+      for (const [environmentId, blob] of [
+        ['env', name],
+        [name, 'a'],
+      ] as const) {
         // Absent blobs are no error of stat and remove, and open rejects with another one than for an absent blob.
         await t.rejects(blobs.stat(environmentId, blob), /invalid/, `stat: ${what}`);
         await t.rejects(blobs.open(environmentId, blob), /invalid/, `open: ${what}`);

@@ -18,18 +18,21 @@ type Members = readonly [Member, Member, Member];
 const END = 'end ';
 
 /**
- * Publishes an end mark from each member and waits until the others have it. As publications arrive in order, everything
- * that was published before has arrived then, or never will.
+ * Publishes an end mark from each member and waits until the others have it. As publications arrive in order,
+ * everything that was published before has arrived then, or never will.
  */
 async function drain(members: Members): Promise<void> {
   const before = members.map(({ publications }) => publications.filter((line) => line === END).length);
   for (const { bus } of members) bus.publish({ topic: 'end', text: '' });
-  await until(() => members.every(({ publications }, i) => publications.filter((line) => line === END).length === (before[i] ?? 0) + 2));
+  await until(() =>
+    members.every(({ publications }, i) => publications.filter((line) => line === END).length === (before[i] ?? 0) + 2),
+  );
 }
 
 /** An announcement of streams, by name. */
 const growth = (positions: Readonly<Record<string, number | null>>): Growth => new Map(Object.entries(positions));
-const textOf = (announcement: Announcement): string => JSON.stringify(announcement === null ? null : Object.fromEntries(announcement));
+const textOf = (announcement: Announcement): string =>
+  JSON.stringify(announcement === null ? null : Object.fromEntries(announcement));
 
 const textsOf = ({ publications }: Member): string[] => publications.filter((line) => line !== END);
 
@@ -45,7 +48,8 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
         const member: Member = { bus, announcements: [], positions: new Map(), publications: [] };
         bus.onAnnounce((announcement) => {
           member.announcements.push(announcement);
-          for (const [stream, seq] of announcement ?? []) member.positions.set(stream, laterPosition(member.positions.get(stream) ?? 0, seq));
+          for (const [stream, seq] of announcement ?? [])
+            member.positions.set(stream, laterPosition(member.positions.get(stream) ?? 0, seq));
         });
         bus.onPublish(({ topic, text }) => member.publications.push(`${topic} ${text}`));
         return member;
@@ -61,18 +65,34 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
     two.bus.announce(growth({ a: 7, b: 1 }));
     await until(() => [one, three].every(({ positions }) => positions.get('a') === 7));
     await drain(members);
-    t.strictSame(members.map(({ positions }) => Object.fromEntries(positions)), [{ a: 7, b: 1 }, { a: 5 }, { a: 7, b: 1 }], 'and not its sender');
+    t.strictSame(
+      members.map(({ positions }) => Object.fromEntries(positions)),
+      [{ a: 7, b: 1 }, { a: 5 }, { a: 7, b: 1 }],
+      'and not its sender',
+    );
   });
 
-  await withMembers('announcements of one event loop iteration are sent as one, with the highest position of each stream', async (t, members) => {
-    const [one, two, three] = members;
-    for (const [stream, position] of [['a', 3], ['b', 1], ['a', 9], ['a', 7], ['b', 2]] as const) one.bus.announce(growth({ [stream]: position }));
-    await drain(members);
-    for (const { announcements } of [two, three]) t.strictSame([...new Set(announcements.map(textOf))], ['{"a":9,"b":2}'], 'repeated at most');
-    one.bus.announce(growth({ a: 10 }));
-    await drain(members);
-    for (const { announcements } of [two, three]) t.equal(textOf(announcements.at(-1) ?? null), '{"a":10}', 'only what is new');
-  });
+  await withMembers(
+    'announcements of one event loop iteration are sent as one, with the highest position of each stream',
+    async (t, members) => {
+      const [one, two, three] = members;
+      for (const [stream, position] of [
+        ['a', 3],
+        ['b', 1],
+        ['a', 9],
+        ['a', 7],
+        ['b', 2],
+      ] as const)
+        one.bus.announce(growth({ [stream]: position }));
+      await drain(members);
+      for (const { announcements } of [two, three])
+        t.strictSame([...new Set(announcements.map(textOf))], ['{"a":9,"b":2}'], 'repeated at most');
+      one.bus.announce(growth({ a: 10 }));
+      await drain(members);
+      for (const { announcements } of [two, three])
+        t.equal(textOf(announcements.at(-1) ?? null), '{"a":10}', 'only what is new');
+    },
+  );
 
   await withMembers('the end of a stream stands for every position of it', async (t, members) => {
     const [one, two, three] = members;
@@ -89,7 +109,10 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
     await until(() => [two, three].every(({ announcements }) => announcements.includes(null)));
     one.bus.announce(growth({ later: 1 }));
     await until(() => [two, three].every(({ positions }) => positions.get('later') === 1));
-    t.strictSame([two, three].map(({ positions }) => positions.size), [MAX_ANNOUNCED + 1, MAX_ANNOUNCED + 1]);
+    t.strictSame(
+      [two, three].map(({ positions }) => positions.size),
+      [MAX_ANNOUNCED + 1, MAX_ANNOUNCED + 1],
+    );
   });
 
   await withMembers('an announcement of any stream is passed on, one of no stream is not', async (t, members) => {
@@ -104,42 +127,57 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
     t.strictSame(one.announcements, []);
   });
 
-  await withMembers('a publication reaches every other process once, in the order of its sender', async (t, members) => {
-    const expected: string[][] = [[], [], []];
-    for (let round = 0; round < 30; round++) {
-      for (const [i, { bus }] of members.entries()) {
-        for (const part of ['first', 'second']) {
-          bus.publish({ topic: `from ${i}`, text: `${round} ${part} ü😀` });
-          for (const [receiver, texts] of expected.entries()) if (receiver !== i) texts.push(`from ${i} ${round} ${part} ü😀`);
+  await withMembers(
+    'a publication reaches every other process once, in the order of its sender',
+    async (t, members) => {
+      const expected: string[][] = [[], [], []];
+      for (let round = 0; round < 30; round++) {
+        for (const [i, { bus }] of members.entries()) {
+          for (const part of ['first', 'second']) {
+            bus.publish({ topic: `from ${i}`, text: `${round} ${part} ü😀` });
+            for (const [receiver, texts] of expected.entries())
+              if (receiver !== i) texts.push(`from ${i} ${round} ${part} ü😀`);
+          }
+        }
+        if (round % 3 === 0) await new Promise(setImmediate);
+      }
+      await drain(members);
+      for (const [receiver, member] of members.entries()) {
+        for (const sender of members.keys()) {
+          const from = (lines: readonly string[] | undefined): string[] =>
+            (lines ?? []).filter((line) => line.startsWith(`from ${sender} `));
+          t.strictSame(from(textsOf(member)), from(expected[receiver]), `from ${sender} to ${receiver}`);
         }
       }
-      if (round % 3 === 0) await new Promise(setImmediate);
-    }
-    await drain(members);
-    for (const [receiver, member] of members.entries()) {
-      for (const sender of members.keys()) {
-        const from = (lines: readonly string[] | undefined): string[] => (lines ?? []).filter((line) => line.startsWith(`from ${sender} `));
-        t.strictSame(from(textsOf(member)), from(expected[receiver]), `from ${sender} to ${receiver}`);
-      }
-    }
-  });
+    },
+  );
 
-  await withMembers('what would make more than MAX_WAITING characters wait is lost, and nothing else', async (t, members) => {
-    const [one, two, three] = members;
-    one.bus.publish({ topic: 'long', text: 'x'.repeat(MAX_WAITING - 100) });
-    one.bus.publish({ topic: 'lost', text: 'x'.repeat(100) });
-    one.bus.publish({ topic: 'short', text: 'fits' });
-    one.bus.publish({ topic: 'lost', text: 'x'.repeat(MAX_WAITING) });
-    await until(() => [two, three].every(({ publications }) => publications.length === 2));
-    one.bus.publish({ topic: 'later', text: 'arrives' });
-    await drain(members);
-    for (const member of [two, three]) t.strictSame(textsOf(member).map((line) => line.split(' ', 1).join()), ['long', 'short', 'later']);
-  });
+  await withMembers(
+    'what would make more than MAX_WAITING characters wait is lost, and nothing else',
+    async (t, members) => {
+      const [one, two, three] = members;
+      one.bus.publish({ topic: 'long', text: 'x'.repeat(MAX_WAITING - 100) });
+      one.bus.publish({ topic: 'lost', text: 'x'.repeat(100) });
+      one.bus.publish({ topic: 'short', text: 'fits' });
+      one.bus.publish({ topic: 'lost', text: 'x'.repeat(MAX_WAITING) });
+      await until(() => [two, three].every(({ publications }) => publications.length === 2));
+      one.bus.publish({ topic: 'later', text: 'arrives' });
+      await drain(members);
+      for (const member of [two, three])
+        t.strictSame(
+          textsOf(member).map((line) => line.split(' ', 1).join()),
+          ['long', 'short', 'later'],
+        );
+    },
+  );
 
   await withMembers('a listener is called until it unsubscribes, beside other listeners', async (t, members) => {
     const [one, two] = members;
     const received: string[] = [];
-    const stops = [two.bus.onAnnounce((announcement) => received.push(textOf(announcement))), two.bus.onPublish(({ text }) => received.push(text))];
+    const stops = [
+      two.bus.onAnnounce((announcement) => received.push(textOf(announcement))),
+      two.bus.onPublish(({ text }) => received.push(text)),
+    ];
     one.bus.announce(growth({ a: 1 }));
     await until(() => two.announcements.length > 0);
     one.bus.publish({ topic: 'a', text: 'while subscribed' });

@@ -34,21 +34,24 @@ export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimi
     t.equal(textOf((await crdt.merge(null, updateOf('one'))).result), 'one');
   });
 
-  await t.test('an update of encoding 2, a message of a sync protocol and bytes after an update are refused, not dropped', async (t) => {
-    const crdt = open(t);
-    const update = updateOf('one');
-    const others = {
-      'an update and more': Buffer.concat([update, Buffer.from('rubbish')]),
-      'an empty update and more': Buffer.from([0, 0, 1]),
-      'an update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(documentWith('one'))),
-      'an empty update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(new Y.Doc())),
-      'a sync message': Buffer.concat([Buffer.from([0, 0, update.length]), update]),
-    };
-    for (const [name, bytes] of Object.entries(others)) {
-      t.equal((await crdt.merge(null, Buffer.from(bytes))).result, 'update', `${name}, into no document`);
-      t.equal((await crdt.merge(updateOf('two'), Buffer.from(bytes))).result, 'update', `${name}, into a document`);
-    }
-  });
+  await t.test(
+    'an update of encoding 2, a message of a sync protocol and bytes after an update are refused, not dropped',
+    async (t) => {
+      const crdt = open(t);
+      const update = updateOf('one');
+      const others = {
+        'an update and more': Buffer.concat([update, Buffer.from('rubbish')]),
+        'an empty update and more': Buffer.from([0, 0, 1]),
+        'an update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(documentWith('one'))),
+        'an empty update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(new Y.Doc())),
+        'a sync message': Buffer.concat([Buffer.from([0, 0, update.length]), update]),
+      };
+      for (const [name, bytes] of Object.entries(others)) {
+        t.equal((await crdt.merge(null, Buffer.from(bytes))).result, 'update', `${name}, into no document`);
+        t.equal((await crdt.merge(updateOf('two'), Buffer.from(bytes))).result, 'update', `${name}, into a document`);
+      }
+    },
+  );
 
   await t.test('diff returns what a document has and the state vector lacks', async (t) => {
     const crdt = open(t);
@@ -104,23 +107,26 @@ export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimi
     t.strictSame(order, ['large', 'small', 'fault', 'last']);
   });
 
-  await t.test('an operation that takes too long is ended without blocking the event loop, and the next one runs', async (t) => {
-    const crdt = open(t, { timeMs: 1_000 });
-    let iterations = 0;
-    let hasEnded = false;
-    const count = (): void => {
-      iterations += 1;
-      if (!hasEnded) setImmediate(count);
-    };
-    setImmediate(count);
-    const outcome = crdt.compact(slowUpdate());
-    const next = crdt.merge(null, updateOf('next'));
-    t.match(await outcome, { result: 'time' });
-    hasEnded = true;
-    t.ok((await outcome).ms >= 1_000);
-    t.ok(iterations > 1_000, `${iterations} event loop iterations`);
-    t.equal(textOf((await next).result), 'next');
-  });
+  await t.test(
+    'an operation that takes too long is ended without blocking the event loop, and the next one runs',
+    async (t) => {
+      const crdt = open(t, { timeMs: 1_000 });
+      let iterations = 0;
+      let hasEnded = false;
+      const count = (): void => {
+        iterations += 1;
+        if (!hasEnded) setImmediate(count);
+      };
+      setImmediate(count);
+      const outcome = crdt.compact(slowUpdate());
+      const next = crdt.merge(null, updateOf('next'));
+      t.match(await outcome, { result: 'time' });
+      hasEnded = true;
+      t.ok((await outcome).ms >= 1_000);
+      t.ok(iterations > 1_000, `${iterations} event loop iterations`);
+      t.equal(textOf((await next).result), 'next');
+    },
+  );
 
   await t.test('an operation that takes too much memory is ended, and the next one runs', async (t) => {
     const crdt = open(t, { timeMs: 100_000, heapMb: 64 });
@@ -136,6 +142,11 @@ export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimi
     await nextIteration();
     await crdt.close();
     await rejected;
-    for (const call of [crdt.merge(null, updateOf('later')), crdt.diff(updateOf('later'), Buffer.from([0])), crdt.compact(updateOf('later'))]) await t.rejects(call, Error);
+    for (const call of [
+      crdt.merge(null, updateOf('later')),
+      crdt.diff(updateOf('later'), Buffer.from([0])),
+      crdt.compact(updateOf('later')),
+    ])
+      await t.rejects(call, Error);
   });
 }

@@ -16,7 +16,13 @@ export interface RegisteredFilter {
 
 const environment = { id: 'env_1', slug: 'default' };
 const actor: FilterActor = { kind: 'user', userId: 'ann', role: 'member' };
-const comment: DraftComment = { userId: 'ann', body: 'Hello', mentions: ['bob'], metadata: { kept: 1 }, attachmentIds: [] };
+const comment: DraftComment = {
+  userId: 'ann',
+  body: 'Hello',
+  mentions: ['bob'],
+  metadata: { kept: 1 },
+  attachmentIds: [],
+};
 
 /** A payload of each name. */
 const payloads: { [N in WriteFilter]: WriteFilterTypes[N]['payload'] } = {
@@ -43,7 +49,8 @@ function unreadable<T extends object>(object: T): T {
   return new Proxy(object, { get: refuse, ownKeys: refuse });
 }
 
-const runAll = (filters: Filters): Promise<FilterOutcome[]> => Promise.all(names.map((name) => filters.run(name, environment, actor, payloads[name])));
+const runAll = (filters: Filters): Promise<FilterOutcome[]> =>
+  Promise.all(names.map((name) => filters.run(name, environment, actor, payloads[name])));
 
 /** Asserts what ports/filters.ts says of all filters, whatever they decide. */
 export async function anyFilters(t: Test, filters: Filters): Promise<void> {
@@ -54,64 +61,121 @@ export async function anyFilters(t: Test, filters: Filters): Promise<void> {
     t.equal(typeof filters.has(name, environment), 'boolean', `${name}: has does not wait`);
     if (!filters.has(name, environment)) t.strictSame(result, passed, name);
     if (result?.outcome === 'hold') t.ok(holdable.includes(name), `${name} may be held`);
-    if (result !== undefined && result.outcome !== 'reject') t.ok(Object.keys(result.fields).every((field) => ['body', 'mentions', 'metadata'].includes(field)), name);
+    if (result !== undefined && result.outcome !== 'reject')
+      t.ok(
+        Object.keys(result.fields).every((field) => ['body', 'mentions', 'metadata'].includes(field)),
+        name,
+      );
   }
   t.equal(JSON.stringify(payloads), before, 'the payload is not changed');
 }
 
 /**
- * Asserts every sentence of ports/filters.ts for an implementation, except that of the deadline: that is one of the threads
- * of plugins.
+ * Asserts every sentence of ports/filters.ts for an implementation, except that of the deadline: that is one of the
+ * threads of plugins.
  *
  * @param open filters of plugins, in the order in which they run
  */
-export async function filtersConformance(t: Test, open: (registered: readonly RegisteredFilter[]) => Filters): Promise<void> {
+export async function filtersConformance(
+  t: Test,
+  open: (registered: readonly RegisteredFilter[]) => Filters,
+): Promise<void> {
   /** Filters of one name, each of a plugin of its own, that fail openly. */
-  const chain = (name: WriteFilter, runs: Readonly<Record<string, RegisteredFilter['run']>>, onError: RegisteredFilter['onError'] = 'open'): Filters =>
-    open(Object.entries(runs).map(([plugin, run]) => ({ plugin, name, onError, run })));
+  const chain = (
+    name: WriteFilter,
+    runs: Readonly<Record<string, RegisteredFilter['run']>>,
+    onError: RegisteredFilter['onError'] = 'open',
+  ): Filters => open(Object.entries(runs).map(([plugin, run]) => ({ plugin, name, onError, run })));
   const create = (filters: Filters, check?: (comment: DraftComment) => void): Promise<FilterOutcome> =>
     filters.run('comment.create', environment, actor, payloads['comment.create'], check);
   const never = (): never => {
     throw new Error('this filter must not be called');
   };
 
-  await t.test('has says for each name and environment whether a plugin filters it; what none filters passes', async (t) => {
-    const filters = open([
-      { plugin: 'a', name: 'comment.create', onError: 'open', run: () => undefined },
-      { plugin: 'b', name: 'upload.create', onError: 'closed', only: 'other', run: never },
-    ]);
-    t.strictSame(names.filter((name) => filters.has(name, environment)), ['comment.create']);
-    t.strictSame(names.filter((name) => filters.has(name, { id: 'env_2', slug: 'other' })), ['comment.create', 'upload.create']);
-    t.strictSame(await runAll(filters), names.map(() => passed));
-    await anyFilters(t, filters);
-    await anyFilters(t, open([]));
-  });
+  await t.test(
+    'has says for each name and environment whether a plugin filters it; what none filters passes',
+    async (t) => {
+      const filters = open([
+        { plugin: 'a', name: 'comment.create', onError: 'open', run: () => undefined },
+        { plugin: 'b', name: 'upload.create', onError: 'closed', only: 'other', run: never },
+      ]);
+      t.strictSame(
+        names.filter((name) => filters.has(name, environment)),
+        ['comment.create'],
+      );
+      t.strictSame(
+        names.filter((name) => filters.has(name, { id: 'env_2', slug: 'other' })),
+        ['comment.create', 'upload.create'],
+      );
+      t.strictSame(
+        await runAll(filters),
+        names.map(() => passed),
+      );
+      await anyFilters(t, filters);
+      await anyFilters(t, open([]));
+    },
+  );
 
-  await t.test('filters run in order, each with what those before it have changed, and the outcome has all changes', async (t) => {
-    const seen: unknown[] = [];
-    const note = (patch: unknown) => (payload: unknown) => {
-      seen.push(payload);
-      return patch;
-    };
-    const filters = chain('comment.create', { a: note({ body: 'one' }), b: note(undefined), c: note({ body: 'two', mentions: [] }), d: note(null), e: note({ metadata: { x: true } }) });
-    t.strictSame(await create(filters), { outcome: 'pass', fields: { body: 'two', mentions: [], metadata: { x: true } } });
-    const from = payloads['comment.create'];
-    const two = { ...comment, body: 'two', mentions: [] };
-    t.same(seen, [from, { ...from, comment: { ...comment, body: 'one' } }, { ...from, comment: { ...comment, body: 'one' } }, { ...from, comment: two }, { ...from, comment: two }]);
-    await anyFilters(t, filters);
-  });
+  await t.test(
+    'filters run in order, each with what those before it have changed, and the outcome has all changes',
+    async (t) => {
+      const seen: unknown[] = [];
+      const note = (patch: unknown) => (payload: unknown) => {
+        seen.push(payload);
+        return patch;
+      };
+      const filters = chain('comment.create', {
+        a: note({ body: 'one' }),
+        b: note(undefined),
+        c: note({ body: 'two', mentions: [] }),
+        d: note(null),
+        e: note({ metadata: { x: true } }),
+      });
+      t.strictSame(await create(filters), {
+        outcome: 'pass',
+        fields: { body: 'two', mentions: [], metadata: { x: true } },
+      });
+      const from = payloads['comment.create'];
+      const two = { ...comment, body: 'two', mentions: [] };
+      t.same(seen, [
+        from,
+        { ...from, comment: { ...comment, body: 'one' } },
+        { ...from, comment: { ...comment, body: 'one' } },
+        { ...from, comment: two },
+        { ...from, comment: two },
+      ]);
+      await anyFilters(t, filters);
+    },
+  );
 
   await t.test('the first rejection or hold stops, and names its plugin', async (t) => {
     for (const status of [400, 403] as const) {
       for (const name of names) {
-        const filters = chain(name, { a: () => undefined, b: () => ({ outcome: 'reject', message: 'No links', status }), c: never }, 'closed');
-        t.strictSame(await filters.run(name, environment, actor, payloads[name]), { outcome: 'reject', plugin: 'b', message: 'No links', status });
+        const filters = chain(
+          name,
+          { a: () => undefined, b: () => ({ outcome: 'reject', message: 'No links', status }), c: never },
+          'closed',
+        );
+        t.strictSame(await filters.run(name, environment, actor, payloads[name]), {
+          outcome: 'reject',
+          plugin: 'b',
+          message: 'No links',
+          status,
+        });
         await anyFilters(t, filters);
       }
     }
     for (const name of holdable) {
-      const filters = chain(name, { a: () => ({ body: 'clean' }), b: () => ({ outcome: 'hold', reason: 'rude' }), c: never }, 'closed');
-      t.strictSame(await filters.run(name, environment, actor, payloads[name]), { outcome: 'hold', plugin: 'b', reason: 'rude', fields: { body: 'clean' } }, 'with what earlier filters changed');
+      const filters = chain(
+        name,
+        { a: () => ({ body: 'clean' }), b: () => ({ outcome: 'hold', reason: 'rude' }), c: never },
+        'closed',
+      );
+      t.strictSame(
+        await filters.run(name, environment, actor, payloads[name]),
+        { outcome: 'hold', plugin: 'b', reason: 'rude', fields: { body: 'clean' } },
+        'with what earlier filters changed',
+      );
     }
   });
 
@@ -133,16 +197,29 @@ export async function filtersConformance(t: Test, open: (registered: readonly Re
     for (const [failure, run] of Object.entries(failures)) {
       for (const name of names) {
         const after = { a: run, b: () => (holdable.includes(name) ? { body: 'from b' } : undefined) };
-        const result = (onError: RegisteredFilter['onError']): Promise<FilterOutcome> => chain(name, after, onError).run(name, environment, actor, payloads[name]);
+        const result = (onError: RegisteredFilter['onError']): Promise<FilterOutcome> =>
+          chain(name, after, onError).run(name, environment, actor, payloads[name]);
         const what = `${name}: ${failure}`;
-        t.strictSame(await result('open'), { outcome: 'pass', fields: holdable.includes(name) ? { body: 'from b' } : {} }, what);
+        t.strictSame(
+          await result('open'),
+          { outcome: 'pass', fields: holdable.includes(name) ? { body: 'from b' } : {} },
+          what,
+        );
         t.match(await result('closed'), { outcome: 'reject', plugin: 'a', message: /./, status: 403 }, what);
-        t.match(await result('hold'), holdable.includes(name) ? { outcome: 'hold', plugin: 'a', fields: {} } : { outcome: 'reject', plugin: 'a' }, what);
+        t.match(
+          await result('hold'),
+          holdable.includes(name) ? { outcome: 'hold', plugin: 'a', fields: {} } : { outcome: 'reject', plugin: 'a' },
+          what,
+        );
       }
     }
     for (const name of names.filter((name) => !holdable.includes(name))) {
       const holding = chain(name, { a: () => ({ outcome: 'hold', reason: 'no' }) });
-      t.strictSame(await holding.run(name, environment, actor, payloads[name]), passed, `${name}: only comments and threads can be held`);
+      t.strictSame(
+        await holding.run(name, environment, actor, payloads[name]),
+        passed,
+        `${name}: only comments and threads can be held`,
+      );
     }
   });
 
@@ -158,10 +235,18 @@ export async function filtersConformance(t: Test, open: (registered: readonly Re
       b: () => ({ body: 'bad' }),
       c: (payload: unknown) => void seen.push((payload as { comment: unknown }).comment),
     };
-    const result = (onError: RegisteredFilter['onError']): Promise<FilterOutcome> => create(chain('comment.create', runs, onError), check);
+    const result = (onError: RegisteredFilter['onError']): Promise<FilterOutcome> =>
+      create(chain('comment.create', runs, onError), check);
     t.strictSame(await result('open'), { outcome: 'pass', fields: { mentions: ['cid'] } });
     t.same(seen, [{ ...comment, mentions: ['cid'] }], 'later filters do not see it');
-    t.same(checked, [{ ...comment, mentions: ['cid'] }, { ...comment, mentions: ['cid'], body: 'bad' }], 'what changes nothing is not checked');
+    t.same(
+      checked,
+      [
+        { ...comment, mentions: ['cid'] },
+        { ...comment, mentions: ['cid'], body: 'bad' },
+      ],
+      'what changes nothing is not checked',
+    );
     t.match(await result('closed'), { outcome: 'reject', plugin: 'b' });
     t.match(await result('hold'), { outcome: 'hold', plugin: 'b', fields: { mentions: ['cid'] } });
     t.equal(seen.length, 1);

@@ -6,8 +6,8 @@ export interface OpenShared {
   readonly shared: Shared;
   readonly peer: Shared;
   /**
-   * Starts a process that uses the memory, and kills it. Returns a function that says whether the memory still holds what is
-   * its. Absent if processes hold nothing in the memory.
+   * Starts a process that uses the memory, and kills it. Returns a function that says whether the memory still holds
+   * what is its. Absent if processes hold nothing in the memory.
    */
   readonly endProcess?: ((t: Test) => Promise<() => boolean>) | undefined;
 }
@@ -43,32 +43,61 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
     t.same(await peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
   });
 
-  await t.test('sweepWindows deletes the windows without a hit since a time, and keeps the others with all of their hits', async (t) => {
-    const { shared, peer } = await open();
-    for (const [key, now] of [['old', 3_000], ['old', 4_999], ['at', 5_000], ['both', 4_000], ['both', 6_000]] as const) await shared.hit(key, 5, 10_000, now);
-    await peer.sweepWindows(5_000);
-    const remaining = await Promise.all(['old', 'at', 'both'].map(async (key) => (await shared.hit(key, 5, 10_000, 6_500)).remaining));
-    t.strictSame(remaining, [4, 3, 2]);
-  });
+  await t.test(
+    'sweepWindows deletes the windows without a hit since a time, and keeps the others with all of their hits',
+    async (t) => {
+      const { shared, peer } = await open();
+      for (const [key, now] of [
+        ['old', 3_000],
+        ['old', 4_999],
+        ['at', 5_000],
+        ['both', 4_000],
+        ['both', 6_000],
+      ] as const)
+        await shared.hit(key, 5, 10_000, now);
+      await peer.sweepWindows(5_000);
+      const remaining = await Promise.all(
+        ['old', 'at', 'both'].map(async (key) => (await shared.hit(key, 5, 10_000, 6_500)).remaining),
+      );
+      t.strictSame(remaining, [4, 3, 2]);
+    },
+  );
 
   await t.test('budgets refill evenly, in both processes together, and refused amounts are not counted', async (t) => {
     const { shared, peer } = await open();
-    const spend = (view: Shared, amount: number, now: number, overdraw?: boolean) => view.spend('k', { amount, limit: 100, windowMs: 1_000, now, overdraw });
+    const spend = (view: Shared, amount: number, now: number, overdraw?: boolean) =>
+      view.spend('k', { amount, limit: 100, windowMs: 1_000, now, overdraw });
     t.same(await spend(shared, 60, 5_000), { allowed: true, remaining: 40, resetMs: 600 });
     t.same(await spend(peer, 50, 5_000), { allowed: false, remaining: 40, resetMs: 100 });
     t.same(await spend(peer, 50, 5_100), { allowed: true, remaining: 0, resetMs: 1_000 });
     t.same(await spend(shared, 250, 6_000), { allowed: false, remaining: 90, resetMs: 100 });
-    t.same(await spend(shared, 250, 6_100), { allowed: true, remaining: 0, resetMs: 2_500 }, 'an amount above the limit needs a full budget');
+    t.same(
+      await spend(shared, 250, 6_100),
+      { allowed: true, remaining: 0, resetMs: 2_500 },
+      'an amount above the limit needs a full budget',
+    );
     t.same(await spend(peer, 10, 8_000), { allowed: true, remaining: 30, resetMs: 700 });
-    t.same(await shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(await shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), {
+      allowed: true,
+      remaining: 0,
+      resetMs: 1_000,
+    });
     t.same((await shared.hit('other', 1, 1_000, 8_000)).allowed, true, 'hits are separate');
     t.same(await spend(shared, 200, 20_000, true), { allowed: true, remaining: 0, resetMs: 2_000 });
-    t.same(await spend(peer, 100, 20_000, true), { allowed: false, remaining: 0, resetMs: 2_000 }, 'an overdraft is counted');
+    t.same(
+      await spend(peer, 100, 20_000, true),
+      { allowed: false, remaining: 0, resetMs: 2_000 },
+      'an overdraft is counted',
+    );
     t.equal((await spend(shared, 1, 22_009)).allowed, false);
     await shared.sweepWindows(22_900);
     t.equal((await spend(shared, 1, 22_009)).allowed, false, 'budgets that are not full are kept');
     await shared.sweepWindows(23_001);
-    t.same(await peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(await peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), {
+      allowed: true,
+      remaining: 0,
+      resetMs: 1_000,
+    });
   });
 
   await t.test('counts add up over owners, and those of an ended owner are deleted', async (t) => {
@@ -85,29 +114,37 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
     t.equal(await shared.total('conn/ab'), 0);
   });
 
-  await t.test('records are visible to every process by key and name, and are replaced whatever their owner is', async (t) => {
-    const { shared, peer } = await open();
-    const record = { key: 'room/a', name: 'two', owner: 'w1', text: 'any text {"with":"spaces"} \u2713' };
-    const other = { key: 'room/a', name: 'one', owner: 'w2', text: '' };
-    const longer = { key: 'room/ab', name: 'one', owner: 'w2', text: 'of another key' };
-    await shared.put(record);
-    await peer.put(other);
-    await peer.put(longer);
-    for (const view of [shared, peer]) t.strictSame(await view.list('room/a'), [other, record]);
-    t.strictSame(await shared.list('room'), []);
-    for (const view of [shared, peer]) t.strictSame(await view.get('room/a', 'two'), record);
-    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(await shared.get(key, name), undefined);
+  await t.test(
+    'records are visible to every process by key and name, and are replaced whatever their owner is',
+    async (t) => {
+      const { shared, peer } = await open();
+      const record = { key: 'room/a', name: 'two', owner: 'w1', text: 'any text {"with":"spaces"} \u2713' };
+      const other = { key: 'room/a', name: 'one', owner: 'w2', text: '' };
+      const longer = { key: 'room/ab', name: 'one', owner: 'w2', text: 'of another key' };
+      await shared.put(record);
+      await peer.put(other);
+      await peer.put(longer);
+      for (const view of [shared, peer]) t.strictSame(await view.list('room/a'), [other, record]);
+      t.strictSame(await shared.list('room'), []);
+      for (const view of [shared, peer]) t.strictSame(await view.get('room/a', 'two'), record);
+      for (const [key, name] of [
+        ['room/a', 'three'],
+        ['room/ab', 'two'],
+        ['room', 'a two'],
+      ] as const)
+        t.equal(await shared.get(key, name), undefined);
 
-    const taken = { ...record, owner: '', text: 'without an owner' };
-    await peer.put(taken);
-    t.strictSame(await shared.list('room/a'), [other, taken]);
-    await shared.delete('room/a', 'one');
-    await shared.delete('room/a', 'unknown');
-    t.equal(await peer.get('room/a', 'one'), undefined);
-    t.strictSame(await shared.get('room/a', 'two'), taken);
-    t.strictSame(await peer.list('room/a'), [taken]);
-    t.strictSame(await peer.list('room/ab'), [longer]);
-  });
+      const taken = { ...record, owner: '', text: 'without an owner' };
+      await peer.put(taken);
+      t.strictSame(await shared.list('room/a'), [other, taken]);
+      await shared.delete('room/a', 'one');
+      await shared.delete('room/a', 'unknown');
+      t.equal(await peer.get('room/a', 'one'), undefined);
+      t.strictSame(await shared.get('room/a', 'two'), taken);
+      t.strictSame(await peer.list('room/a'), [taken]);
+      t.strictSame(await peer.list('room/ab'), [longer]);
+    },
+  );
 
   await t.test('the records of an ended owner are deleted, and no others', async (t) => {
     const { shared, peer } = await open();
@@ -161,8 +198,12 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
       shared.count('c', 'w1', 1),
     ];
     const outcomes = await Promise.allSettled<unknown>(calls);
-    t.strictSame([0, 4, 5, 7, 8].map((i) => outcomes[i]?.status), Array.from({ length: 5 }, () => 'fulfilled'));
-    for (const view of [shared, peer]) t.strictSame([await view.list('k'), await view.total('c')], [[record('k', '2')], 2]);
+    t.strictSame(
+      [0, 4, 5, 7, 8].map((i) => outcomes[i]?.status),
+      Array.from({ length: 5 }, () => 'fulfilled'),
+    );
+    for (const view of [shared, peer])
+      t.strictSame([await view.list('k'), await view.total('c')], [[record('k', '2')], 2]);
     t.equal((await peer.hit('h', 1, 1_000, 5_000)).allowed, false);
     await shared.put(record('k', '3'));
     t.strictSame(await peer.get('k', 'n'), record('k', '3'));
@@ -173,10 +214,16 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
     const views = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? shared : peer));
     const hits = await Promise.all(views.map((view) => view.hit('h', 7, 1_000, 5_000)));
     t.equal(hits.filter(({ allowed }) => allowed).length, 7);
-    const spent = await Promise.all(views.map((view) => view.spend('s', { amount: 10, limit: 100, windowMs: 1_000, now: 5_000 })));
+    const spent = await Promise.all(
+      views.map((view) => view.spend('s', { amount: 10, limit: 100, windowMs: 1_000, now: 5_000 })),
+    );
     t.equal(spent.filter(({ allowed }) => allowed).length, 10);
     const totals = await Promise.all(views.map((view, i) => view.count('c', `w${i % 2}`, 1)));
-    t.strictSame(totals.sort((a, b) => a - b), views.map((_, i) => i + 1), 'each call returns the total after it');
+    t.strictSame(
+      totals.sort((a, b) => a - b),
+      views.map((_, i) => i + 1),
+      'each call returns the total after it',
+    );
   });
 
   await t.test('close waits for the calls that were made before', async (t) => {

@@ -17,7 +17,16 @@ export interface OpenStores extends Pair {
 /** How writes of both stores end: with success, as on a full disk, or with an I/O error. */
 export type Disk = 'works' | 'full' | 'fails';
 
-const cases: Cases = { ...recordCases, ...freshnessCases, ...transactionCases, ...eventCases, ...listenerCases, ...cacheCases, ...lifecycleCases, ...snapshotCases };
+const cases: Cases = {
+  ...recordCases,
+  ...freshnessCases,
+  ...transactionCases,
+  ...eventCases,
+  ...listenerCases,
+  ...cacheCases,
+  ...lifecycleCases,
+  ...snapshotCases,
+};
 
 /** Asserts every sentence of ports/store.ts for an adapter. `open` opens two stores over new, empty data. */
 export async function storeConformance(t: Test, open: (t: Test, disk: Disk) => Promise<OpenStores>): Promise<void> {
@@ -29,21 +38,32 @@ export async function storeConformance(t: Test, open: (t: Test, disk: Disk) => P
     });
   }
 
-  for (const [disk, code] of [['full', 'storage_full'], ['fails', 'storage_failed']] as const) {
-    await t.test(`when the disk ${disk === 'full' ? 'is full' : disk}, writes are refused with ${code} and reads succeed`, async (t) => {
-      const { store, peer, close } = await open(t, disk);
-      t.teardown(close);
-      const flushed: unknown[] = [];
-      store.onFlushed((growth) => flushed.push(growth));
-      const write = store.transact(async (tx) => {
-        tx.put('p', 'k', '1');
-        tx.emit('stream', (seq) => `{"seq":${seq}}`);
-      });
-      await t.rejects(write, { code });
-      await t.rejects(store.probe(), disk === 'full' ? { code } : { message: /./ });
-      for (const view of [store, peer]) t.strictSame([await view.get('p', 'k'), await view.lastSeq('stream')], [undefined, 0]);
-      t.equal(await store.transact(async (tx) => tx.get('p', 'k')), undefined, 'a transaction without writes succeeds');
-      t.strictSame(flushed, []);
-    });
+  for (const [disk, code] of [
+    ['full', 'storage_full'],
+    ['fails', 'storage_failed'],
+  ] as const) {
+    await t.test(
+      `when the disk ${disk === 'full' ? 'is full' : disk}, writes are refused with ${code} and reads succeed`,
+      async (t) => {
+        const { store, peer, close } = await open(t, disk);
+        t.teardown(close);
+        const flushed: unknown[] = [];
+        store.onFlushed((growth) => flushed.push(growth));
+        const write = store.transact(async (tx) => {
+          tx.put('p', 'k', '1');
+          tx.emit('stream', (seq) => `{"seq":${seq}}`);
+        });
+        await t.rejects(write, { code });
+        await t.rejects(store.probe(), disk === 'full' ? { code } : { message: /./ });
+        for (const view of [store, peer])
+          t.strictSame([await view.get('p', 'k'), await view.lastSeq('stream')], [undefined, 0]);
+        t.equal(
+          await store.transact(async (tx) => tx.get('p', 'k')),
+          undefined,
+          'a transaction without writes succeeds',
+        );
+        t.strictSame(flushed, []);
+      },
+    );
   }
 }

@@ -11,7 +11,11 @@ import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
 
 function createContext(): Context {
-  return { store: new MemoryStore(), shared: new MemoryShared(), clock: new ManualClock(Date.parse('2026-01-02T03:04:05.678Z')) };
+  return {
+    store: new MemoryStore(),
+    shared: new MemoryShared(),
+    clock: new ManualClock(Date.parse('2026-01-02T03:04:05.678Z')),
+  };
 }
 
 async function createDefault(ctx: Context): Promise<Environment> {
@@ -29,7 +33,13 @@ t.test('a session has the credentials to connect as one of the demo users', asyn
   const { value } = await createKey(ctx, environment, { kind: 'publishable' });
 
   const session = JSON.parse(await createDemo(ctx, 'default').session('bob')) as Record<string, string>;
-  t.match(session, { publishableKey: value, userId: 'bob', environmentId: environment.id, roomId: 'demo', expiresAt: '2026-01-02T04:04:05.000Z' });
+  t.match(session, {
+    publishableKey: value,
+    userId: 'bob',
+    environmentId: environment.id,
+    roomId: 'demo',
+    expiresAt: '2026-01-02T04:04:05.000Z',
+  });
   const { actor, claims } = await authenticateUser(ctx, session['publishableKey'] ?? '', session['token'] ?? '', 'ws');
   t.match(actor, { userId: 'bob', role: 'member', rooms: null });
   t.match(claims, { name: 'Bob' });
@@ -41,7 +51,10 @@ t.test('other users are refused', async (t) => {
   const demo = createDemo(ctx, 'default');
   await t.rejects(demo.session('mallory'), { code: 'invalid_request', message: 'user must be one of ann, bob' });
   await t.rejects(demo.session(''), { code: 'invalid_request' });
-  await t.rejects(demo.session('ann'), { code: 'key_not_found', message: `Environment ${environment.slug} has no publishable key` });
+  await t.rejects(demo.session('ann'), {
+    code: 'key_not_found',
+    message: `Environment ${environment.slug} has no publishable key`,
+  });
 });
 
 t.test('a missing environment is reported', async (t) => {
@@ -59,8 +72,13 @@ t.test('the page loads nothing from other hosts and has no inline script', (t) =
   t.match(text('/'), '<script type="module" src="/demo/demo.js">');
   t.match(text('/demo/page'), '<script type="module" src="/widget.js">');
   for (const path of ['/demo/demo.css', '/demo/product.css']) t.notMatch(text(path), /url\(|@import/);
-  for (const path of ['/demo/demo.js', '/demo/product.js']) t.notMatch(text(path), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
+  for (const path of ['/demo/demo.js', '/demo/product.js'])
+    t.notMatch(text(path), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
   t.match(text('/demo/icon.svg'), /^<svg/);
-  t.strictSame(Object.keys(files).filter((path) => files[path]?.framed === true), ['/demo/page'], 'other pages show in no frame');
+  t.strictSame(
+    Object.keys(files).filter((path) => files[path]?.framed === true),
+    ['/demo/page'],
+    'other pages show in no frame',
+  );
   t.end();
 });

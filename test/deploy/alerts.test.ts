@@ -9,15 +9,20 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 const rules = readSource('docs/deploy/alerts.yml');
 const conditions = [...rules.matchAll(/^ +expr: (.+)$/gm)].map(([, expression = '']) => expression);
 const promtool = process.env['PROMTOOL'] ?? 'promtool';
-const skip = spawnSync(promtool, ['--version']).error === undefined ? false : 'no promtool here (package prometheus of Debian)';
+const skip =
+  spawnSync(promtool, ['--version']).error === undefined ? false : 'no promtool here (package prometheus of Debian)';
 
-t.test('the rules for Prometheus are the conditions that the operations guide explains, and use metrics that exist', (t) => {
-  const [, table = ''] = /^## Alerts\n([^]*?)^## /m.exec(readSource('docs/operations.md')) ?? [];
-  const explained = [...table.matchAll(/^\| `([^`]*collab[^`]*)`/gm)].map(([, expression = '']) => expression);
-  t.strictSame(conditions, explained);
-  for (const [, name = ''] of rules.matchAll(/collab_([a-z0-9_]+?)(?:_bucket)?(?=[^a-z0-9_])/g)) t.ok(name in metricFamilies, name);
-  t.end();
-});
+t.test(
+  'the rules for Prometheus are the conditions that the operations guide explains, and use metrics that exist',
+  (t) => {
+    const [, table = ''] = /^## Alerts\n([^]*?)^## /m.exec(readSource('docs/operations.md')) ?? [];
+    const explained = [...table.matchAll(/^\| `([^`]*collab[^`]*)`/gm)].map(([, expression = '']) => expression);
+    t.strictSame(conditions, explained);
+    for (const [, name = ''] of rules.matchAll(/collab_([a-z0-9_]+?)(?:_bucket)?(?=[^a-z0-9_])/g))
+      t.ok(name in metricFamilies, name);
+    t.end();
+  },
+);
 
 /** A unit test of promtool: samples of a series, one a minute, and whether the alert fires at minute 20. */
 interface Case {
@@ -37,8 +42,18 @@ const cases: readonly Case[] = [
   { alert: 'CollabErrors', series: 'collab_http_requests_total{status="500"}', values: '0+60x30', fires: true },
   { alert: 'CollabErrors', series: 'collab_http_requests_total{status="200"}', values: '0+60x30', fires: false },
   { alert: 'CollabSlowClients', series: 'collab_ws_closed_total{code="1013"}', values: '0+120x30', fires: true },
-  { alert: 'CollabRateLimited', series: 'collab_rate_limited_total{policy="default"}', values: '0+600x30', fires: true },
-  { alert: 'CollabHeldSnapshot', series: 'collab_lmdb_held_snapshot_seconds{table="tree", pid="7", command="x"}', values: '0+60x30', fires: true },
+  {
+    alert: 'CollabRateLimited',
+    series: 'collab_rate_limited_total{policy="default"}',
+    values: '0+600x30',
+    fires: true,
+  },
+  {
+    alert: 'CollabHeldSnapshot',
+    series: 'collab_lmdb_held_snapshot_seconds{table="tree", pid="7", command="x"}',
+    values: '0+60x30',
+    fires: true,
+  },
 ];
 
 t.test('promtool accepts the rules, and they fire for series as the server reports them', { skip }, (t) => {
@@ -52,7 +67,10 @@ t.test('promtool accepts the rules, and they fire for series as the server repor
     ].join('\n');
   });
   writeFileSync(file, `rule_files: ['${resolve('docs/deploy/alerts.yml')}']\ntests:\n${tests.join('\n')}\n`);
-  for (const args of [['check', 'rules', 'docs/deploy/alerts.yml'], ['test', 'rules', file]]) {
+  for (const args of [
+    ['check', 'rules', 'docs/deploy/alerts.yml'],
+    ['test', 'rules', file],
+  ]) {
     const { status, stdout, stderr } = spawnSync(promtool, args, { encoding: 'utf8' });
     t.equal(status, 0, `promtool ${args.slice(0, 2).join(' ')}: ${stdout}${stderr}`);
   }

@@ -19,7 +19,10 @@ interface Entry {
 
 t.test('every JSON block is JSON, as a whole or line by line', (t) => {
   t.ok(json.length > 15);
-  t.strictSame(json.filter((block) => parsed(block) === null).map(({ at }) => at), []);
+  t.strictSame(
+    json.filter((block) => parsed(block) === null).map(({ at }) => at),
+    [],
+  );
   t.end();
 });
 
@@ -35,12 +38,18 @@ t.test('every block of configuration is valid', (t) => {
 });
 
 t.test('every configuration of a plugin that ships is one that the plugin accepts', async (t) => {
-  const entries = json.flatMap((block) => entriesOf(parsed(block)).filter(({ use }) => isShipped(use)).map((entry) => ({ at: block.at, entry })));
+  const entries = json.flatMap((block) =>
+    entriesOf(parsed(block))
+      .filter(({ use }) => isShipped(use))
+      .map((entry) => ({ at: block.at, entry })),
+  );
   t.ok(entries.length >= 6);
   for (const { at, entry } of entries) {
     const dir = tempFolder(t);
     // What documents leave out of addresses and secrets.
-    const text = JSON.stringify({ plugins: [entry] }).replaceAll('whsec_…', `whsec_${Buffer.alloc(32).toString('base64')}`).replaceAll('…', 'x');
+    const text = JSON.stringify({ plugins: [entry] })
+      .replaceAll('whsec_…', `whsec_${Buffer.alloc(32).toString('base64')}`)
+      .replaceAll('…', 'x');
     writeFileSync(join(dir, 'config.json'), text);
     const { code, stderr } = await collab(['plugin', 'check', '--dir', dir]);
     t.equal(code, 0, `${at}: ${stderr}`);
@@ -51,7 +60,10 @@ t.test('every JavaScript block is valid syntax', async (t) => {
   const scripts = blocks.filter(({ language }) => /^jsx?\b/.test(language));
   t.ok(scripts.length > 10);
   for (const { at, text } of scripts) {
-    const problem = await transform(text, { loader: 'jsx', format: 'esm', logLevel: 'silent' }).then(() => null, (error: Error) => error.message);
+    const problem = await transform(text, { loader: 'jsx', format: 'esm', logLevel: 'silent' }).then(
+      () => null,
+      (error: Error) => error.message,
+    );
     t.equal(problem, null, at);
   }
 });

@@ -11,7 +11,11 @@ const CALL = /(?:^|[\s(/=])collab (?=[a-z])(?!collab )/g;
 const WORD = /\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\([^)]*\)|<[^<>\s][^<>]*>|\|(?=\S)|[^\s"'<>|;&()`])+)/y;
 
 t.test('every command of a shell block names a command and its options, with all that is required', async (t) => {
-  const lines = documents.flatMap((path) => blocksOf(path).filter(({ language }) => language === 'sh').flatMap(linesOf));
+  const lines = documents.flatMap((path) =>
+    blocksOf(path)
+      .filter(({ language }) => language === 'sh')
+      .flatMap(linesOf),
+  );
   const calls = lines.flatMap(callsOf);
   t.ok(calls.length > 100);
   t.strictSame(await faultsOf(calls, true), []);
@@ -25,21 +29,32 @@ t.test('every command in prose names a command and its options', async (t) => {
 
 t.test('every shell block is valid syntax', (t) => {
   const blocks = documents.flatMap((path) => blocksOf(path).filter(({ language }) => language === 'sh'));
-  const faults = blocks.map(({ at, text }) => ({ at, ...spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' }) })).filter(({ status }) => status !== 0);
-  t.strictSame(faults.map(({ at, stderr }) => `${at}: ${stderr}`), []);
+  const faults = blocks
+    .map(({ at, text }) => ({ at, ...spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' }) }))
+    .filter(({ status }) => status !== 0);
+  t.strictSame(
+    faults.map(({ at, stderr }) => `${at}: ${stderr}`),
+    [],
+  );
   t.end();
 });
 
 t.test('every npm script that a document runs exists', (t) => {
   const { scripts } = JSON.parse(readSource('package.json')) as { scripts: Record<string, string> };
-  const named = documents.flatMap((path) => [...readSource(path).matchAll(/\bnpm run (?:--?\S+ )*([\w:-]+)/g)].map(([, name = '']) => `${path}: ${name}`));
+  const named = documents.flatMap((path) =>
+    [...readSource(path).matchAll(/\bnpm run (?:--?\S+ )*([\w:-]+)/g)].map(([, name = '']) => `${path}: ${name}`),
+  );
   t.ok(named.length > 0);
-  t.strictSame(named.filter((line) => !Object.hasOwn(scripts, line.split(': ')[1] ?? '')), []);
+  t.strictSame(
+    named.filter((line) => !Object.hasOwn(scripts, line.split(': ')[1] ?? '')),
+    [],
+  );
   t.end();
 });
 
 t.test('a wrong command is noticed', async (t) => {
-  const faults = async (text: string, complete = true): Promise<string[]> => faultsOf(callsOf({ at: 'x', text }), complete);
+  const faults = async (text: string, complete = true): Promise<string[]> =>
+    faultsOf(callsOf({ at: 'x', text }), complete);
   t.strictSame(await faults('sudo -u collab /opt/collab/bin/collab key create --env default --kind secret | tail'), []);
   t.strictSame(await faults('echo "$(collab webhook add --env default --url http://127.0.0.1/)" && collab status'), []);
   t.match(await faults('collab webhook add --env default'), [/required option '--url/]);
@@ -56,10 +71,16 @@ t.test('a wrong command is noticed', async (t) => {
 
 /** The lines of a block; one that ends in a backslash goes on. */
 function linesOf({ at, text }: DocumentCode): DocumentCode[] {
-  return text.replaceAll('\\\n', ' ').split('\n').map((line) => ({ at, text: line }));
+  return text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => ({ at, text: line }));
 }
 
-/** The words of each call of the program in a text. A choice (`room list|show`) is several calls, and what is optional is given. */
+/**
+ * The words of each call of the program in a text. A choice (`room list|show`) is several calls, and what is optional
+ * is given.
+ */
 function callsOf({ at, text }: DocumentCode): (DocumentCode & { readonly words: readonly string[] })[] {
   return [...text.matchAll(CALL)].flatMap(({ 0: found, index }) => {
     const words = wordsOf(text.slice(index + found.length).replaceAll(/[[\]](?=\s|$|--)/g, ''));
@@ -72,14 +93,18 @@ function callsOf({ at, text }: DocumentCode): (DocumentCode & { readonly words: 
 function wordsOf(text: string): string[] {
   const words: string[] = [];
   WORD.lastIndex = 0;
-  for (let found = WORD.exec(text); found !== null; found = WORD.exec(text)) words.push((found[1] ?? '').replaceAll(/^["']|["']$/g, ''));
+  for (let found = WORD.exec(text); found !== null; found = WORD.exec(text))
+    words.push((found[1] ?? '').replaceAll(/^["']|["']$/g, ''));
   return words;
 }
 
 async function faultsOf(calls: ReturnType<typeof callsOf>, complete: boolean): Promise<string[]> {
   const faults = new Map<string, string | null>();
   for (const { text, words } of calls) if (!faults.has(text)) faults.set(text, await faultOf(words, complete));
-  return calls.map(({ at, text }) => ({ line: `${at}: ${text}`, fault: faults.get(text) })).filter(({ fault }) => fault !== null).map(({ line, fault }) => `${line}: ${fault}`);
+  return calls
+    .map(({ at, text }) => ({ line: `${at}: ${text}`, fault: faults.get(text) }))
+    .filter(({ fault }) => fault !== null)
+    .map(({ line, fault }) => `${line}: ${fault}`);
 }
 
 /** Why commander would refuse the words; null if it would not. `complete`: whether what is required must be there. */
@@ -105,7 +130,9 @@ async function faultOf(words: readonly string[], complete: boolean): Promise<str
     return option === undefined ? null : `required option '${option.flags}'`;
   } catch (error) {
     // Prose names an option without its value.
-    return !complete && (error as { code?: string }).code === 'commander.optionMissingArgument' ? null : (error as Error).message;
+    return !complete && (error as { code?: string }).code === 'commander.optionMissingArgument'
+      ? null
+      : (error as Error).message;
   }
 }
 

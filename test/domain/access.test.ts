@@ -1,12 +1,42 @@
 import t from 'tap';
-import { actorUserId, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
+import {
+  actorUserId,
+  requireAuthor,
+  requireBackend,
+  requireChange,
+  requireRead,
+  requireWrite,
+} from '../../src/domain/access/access.ts';
 import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
 import type { CollabError } from '../../src/model/errors.ts';
 import { defaultSettings, type Environment } from '../../src/model/environments/environment.ts';
 
-const environment: Environment = { id: 'env_1', slug: 'dev', name: 'dev', disabled: false, settings: defaultSettings, createdAt: '', updatedAt: '' };
-const backend = (scope: BackendActor['scope'], rooms: BackendActor['rooms'] = null): BackendActor => ({ kind: 'backend', environment, keyId: 'k', scope, rooms, via: 'rest' });
-const user = (role: UserActor['role'], rooms: UserActor['rooms'] = null): UserActor => ({ kind: 'user', environment, userId: 'ann', role, rooms, confinedKeyId: null, via: 'ws' });
+const environment: Environment = {
+  id: 'env_1',
+  slug: 'dev',
+  name: 'dev',
+  disabled: false,
+  settings: defaultSettings,
+  createdAt: '',
+  updatedAt: '',
+};
+const backend = (scope: BackendActor['scope'], rooms: BackendActor['rooms'] = null): BackendActor => ({
+  kind: 'backend',
+  environment,
+  keyId: 'k',
+  scope,
+  rooms,
+  via: 'rest',
+});
+const user = (role: UserActor['role'], rooms: UserActor['rooms'] = null): UserActor => ({
+  kind: 'user',
+  environment,
+  userId: 'ann',
+  role,
+  rooms,
+  confinedKeyId: null,
+  via: 'ws',
+});
 
 const allowed = (check: () => void): boolean => {
   try {
@@ -29,11 +59,30 @@ await t.test('who may read, create, change, and change content of others', async
   ];
   for (const [actor, reads, creates, changes, others] of rows) {
     const who = actor.kind === 'backend' ? `key ${actor.scope}` : actor.role;
-    t.equal(allowed(() => requireRead(actor, 'room')), reads, `${who} reads`);
-    t.equal(allowed(() => requireWrite(actor, 'room')), creates, `${who} creates`);
-    t.equal(allowed(() => requireChange(actor, 'room')), changes, `${who} changes`);
-    t.equal(allowed(() => requireAuthor(actor, 'bob', 'comment')), others, `${who} changes what bob wrote`);
-    t.ok(allowed(() => requireAuthor(actor, 'ann', 'comment')), `${who} passes as the author`);
+    t.equal(
+      allowed(() => requireRead(actor, 'room')),
+      reads,
+      `${who} reads`,
+    );
+    t.equal(
+      allowed(() => requireWrite(actor, 'room')),
+      creates,
+      `${who} creates`,
+    );
+    t.equal(
+      allowed(() => requireChange(actor, 'room')),
+      changes,
+      `${who} changes`,
+    );
+    t.equal(
+      allowed(() => requireAuthor(actor, 'bob', 'comment')),
+      others,
+      `${who} changes what bob wrote`,
+    );
+    t.ok(
+      allowed(() => requireAuthor(actor, 'ann', 'comment')),
+      `${who} passes as the author`,
+    );
   }
 });
 
@@ -41,10 +90,17 @@ await t.test('a scope of rooms applies to every operation', async (t) => {
   for (const actor of [backend('full', ['a', 'b/*']), user('moderator', ['a', 'b/*'])]) {
     for (const check of [requireRead, requireWrite, requireChange]) {
       for (const roomId of ['a', 'b/', 'b/1']) t.ok(allowed(() => check(actor, roomId)));
-      for (const roomId of ['ab', 'b', 'c', '']) t.notOk(allowed(() => check(actor, roomId)), roomId);
+      for (const roomId of ['ab', 'b', 'c', ''])
+        t.notOk(
+          allowed(() => check(actor, roomId)),
+          roomId,
+        );
     }
   }
-  t.notOk(allowed(() => requireRead(user('member', []), 'a')), 'no rooms at all');
+  t.notOk(
+    allowed(() => requireRead(user('member', []), 'a')),
+    'no rooms at all',
+  );
 });
 
 await t.test('operations for backends refuse users, and writing needs the scope full', async (t) => {

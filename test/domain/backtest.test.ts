@@ -14,14 +14,26 @@ t.test('a backtest shows what the filters would have done with stored comments, 
   const before = await world.ctx.store.partitions('');
   const run = async (since: string | null, limit = 100): Promise<BacktestResult[]> => {
     const results: BacktestResult[] = [];
-    for await (const result of backtest(world.ctx, holdingFilters, world.environment, { since, limit, setTime: () => {} })) results.push(result);
+    for await (const result of backtest(world.ctx, holdingFilters, world.environment, {
+      since,
+      limit,
+      setTime: () => {},
+    }))
+      results.push(result);
     return results;
   };
   const all = await run(null);
-  t.strictSame(all.map(({ roomId, comment, outcome }) => `${roomId} ${comment.body} ${outcome.outcome}`), [`room ${HELD_TEXT} first hold`, 'room fine pass', `room ${HELD_TEXT} later hold`, 'other fine too pass']);
+  t.strictSame(
+    all.map(({ roomId, comment, outcome }) => `${roomId} ${comment.body} ${outcome.outcome}`),
+    [`room ${HELD_TEXT} first hold`, 'room fine pass', `room ${HELD_TEXT} later hold`, 'other fine too pass'],
+  );
   t.match(all[2], { comment: { id: later.id, userId: 'bob' }, outcome: { plugin: 'rules', reason: 'it says so' } });
   t.equal((await run(later.createdAt)).length, 3);
-  t.strictSame((await run(null, 2)).map(({ comment }) => comment.body), [`${HELD_TEXT} later`, 'fine too'], 'the latest ones');
+  t.strictSame(
+    (await run(null, 2)).map(({ comment }) => comment.body),
+    [`${HELD_TEXT} later`, 'fine too'],
+    'the latest ones',
+  );
   t.strictSame(await world.ctx.store.partitions(''), before);
 });
 
@@ -43,6 +55,18 @@ t.test('comments of all threads are tested in the order of their creation, each 
       return Promise.resolve({ outcome: 'pass', fields: {} });
     },
   };
-  for await (const { comment } of backtest(world.ctx, filters, world.environment, { since: null, limit: 100, setTime: (ms) => void (now = ms) })) t.equal(now, Date.parse(comment.createdAt));
-  t.strictSame(seen, ['thread.create 1 0', 'thread.create 2 1', 'comment.create 3 2', 'comment.create 4 3', 'comment.create 5 4', 'comment.create 6 5']);
+  for await (const { comment } of backtest(world.ctx, filters, world.environment, {
+    since: null,
+    limit: 100,
+    setTime: (ms) => void (now = ms),
+  }))
+    t.equal(now, Date.parse(comment.createdAt));
+  t.strictSame(seen, [
+    'thread.create 1 0',
+    'thread.create 2 1',
+    'comment.create 3 2',
+    'comment.create 4 3',
+    'comment.create 5 4',
+    'comment.create 6 5',
+  ]);
 });

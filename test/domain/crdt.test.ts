@@ -13,7 +13,8 @@ import { createWorld } from './world.ts';
 const always = (): boolean => true;
 const UPDATE = Uint8Array.from([1, 2, 3]);
 
-const merge = (ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array = UPDATE) => writeState(ctx, actor, roomId, bytes, true, always);
+const merge = (ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array = UPDATE) =>
+  writeState(ctx, actor, roomId, bytes, true, always);
 
 /** A CRDT implementation whose operations run until the test ends them, and report the duration that the test sets. */
 class HeldCrdt implements Crdt {
@@ -82,11 +83,21 @@ t.test('the time of each user is counted; once it is used up, requests are refus
   engine.ms = 6_000;
   const ctx: Context = { ...world.ctx, crdt: createService(engine, 10) };
   await engine.endAll(merge(ctx, world.ann, 'room1'));
-  const refused = { code: 'rate_limited', message: 'Merging and comparing shared states took more than 10s within a minute. Try again in 12s', retryAfter: 12 };
-  const [, late] = await engine.endAll(Promise.allSettled([merge(ctx, world.ann, 'room2'), merge(ctx, world.ann, 'room3')]));
+  const refused = {
+    code: 'rate_limited',
+    message: 'Merging and comparing shared states took more than 10s within a minute. Try again in 12s',
+    retryAfter: 12,
+  };
+  const [, late] = await engine.endAll(
+    Promise.allSettled([merge(ctx, world.ann, 'room2'), merge(ctx, world.ann, 'room3')]),
+  );
   t.match(late, { status: 'rejected', reason: refused }, 'one that waited meanwhile');
   await t.rejects(merge(ctx, world.ann, 'room4'), refused);
-  await t.rejects(readState(ctx, world.ann, 'room1', Buffer.from([0]), always), refused, 'comparing is counted with merging');
+  await t.rejects(
+    readState(ctx, world.ann, 'room1', Buffer.from([0]), always),
+    refused,
+    'comparing is counted with merging',
+  );
   await t.resolves(readState(ctx, world.ann, 'room1', null, always), 'the whole state is free');
   await t.resolves(writeState(ctx, world.ann, 'room1', UPDATE, false, always), 'and so is replacing it');
   await t.resolves(engine.endAll(merge(ctx, world.bob, 'other')), 'others are not concerned');
@@ -98,7 +109,11 @@ t.test('the waiting requests of one user are bounded in number and bytes', async
   const world = await createWorld(t);
   const engine = new HeldCrdt();
   const ctx: Context = { ...world.ctx, crdt: createService(engine) };
-  const refused = { code: 'rate_limited', message: /^Too many shared states wait to be merged: at most 32 requests with 32 MB per user/, retryAfter: 1 };
+  const refused = {
+    code: 'rate_limited',
+    message: /^Too many shared states wait to be merged: at most 32 requests with 32 MB per user/,
+    retryAfter: 1,
+  };
   const many = Array.from({ length: 32 }, () => merge(ctx, world.ann, 'room'));
   await t.rejects(merge(ctx, world.ann, 'room'), refused);
   const large = [1, 2, 3].map(() => merge(ctx, world.bob, 'room', Buffer.alloc(10 * 1024 * 1024)));
@@ -116,13 +131,20 @@ t.test('work that exceeds its bounds is refused, and the state does not change',
   for (let i = 2; i < COMPACT_EVERY; i++) await merge(ctx, world.ann, 'room', small());
   const before = await readState(ctx, world.ann, 'room', null, always);
   t.equal(before.record.merges, COMPACT_EVERY - 1);
-  await t.rejects(merge(ctx, world.ann, 'room', insertsAtOneOrigin(16_000)), { code: 'state_too_complex', message: /takes more time than the server allows/ });
+  await t.rejects(merge(ctx, world.ann, 'room', insertsAtOneOrigin(16_000)), {
+    code: 'state_too_complex',
+    message: /takes more time than the server allows/,
+  });
   t.strictSame(await readState(ctx, world.ann, 'room', null, always), before, 'nothing of it is stored');
   t.match(await merge(ctx, world.bob, 'room', small()), { record: { merges: 0 } }, 'the next merge works');
 
   await writeState(ctx, world.ann, 'bad', baseText(16_000), false, always);
   await merge(ctx, world.ann, 'bad', insertsAtOneOrigin(16_000));
   for (let i = 2; i < COMPACT_EVERY; i++) await merge(ctx, world.ann, 'bad', small());
-  t.match(await merge(ctx, world.bob, 'bad', small()), { record: { merges: 0 } }, 'a state that cannot be compacted still takes updates');
+  t.match(
+    await merge(ctx, world.bob, 'bad', small()),
+    { record: { merges: 0 } },
+    'a state that cannot be compacted still takes updates',
+  );
   t.match(await merge(ctx, world.bob, 'bad', small()), { record: { merges: 1 } });
 });

@@ -24,5 +24,9 @@ export async function createDiskPlace(t: Test, settings: Partial<EnvironmentSett
   const ctx: Context = { store, shared: newShared(), clock };
   const { id } = await createEnvironment(ctx, { slug: 'dev' });
   const environment = await updateEnvironment(ctx, id, { settings });
-  return { ctx, clock, backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' } };
+  return {
+    ctx,
+    clock,
+    backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' },
+  };
 }

@@ -2,7 +2,12 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment, deleteEnvironment, findDeletable, findEnvironment } from '../../src/domain/environments/environments.ts';
+import {
+  createEnvironment,
+  deleteEnvironment,
+  findDeletable,
+  findEnvironment,
+} from '../../src/domain/environments/environments.ts';
 import { exportEnvironment, exportHead } from '../../src/domain/transfer/export.ts';
 import { Import } from '../../src/domain/transfer/import.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
@@ -108,14 +113,18 @@ t.test('late writes of a request are removed an hour after the deletion, and no 
 
 async function exported(ctx: Context, world: World): Promise<string[]> {
   const lines = [exportHead()];
-  for await (const line of exportEnvironment(ctx, world.environment, { withSecrets: true, onMissing: () => undefined })) lines.push(line);
+  for await (const line of exportEnvironment(ctx, world.environment, { withSecrets: true, onMissing: () => undefined }))
+    lines.push(line);
   return lines;
 }
 
 t.test('an environment that is imported again has a new stream, which begins at 1', async (t) => {
   const { ctx, world } = await scene(t);
   const lines = await exported(ctx, world);
-  t.notOk(lines.some((line) => line.includes('streamId')), 'the stream is not in the export');
+  t.notOk(
+    lines.some((line) => line.includes('streamId')),
+    'the stream is not in the export',
+  );
   const heard: string[] = [];
   world.peer.store.follow((stream, event) => heard.push(`${stream} ${event?.seq ?? 'end'}`));
   await deleteEnvironment(ctx, world.environment.id);
@@ -138,42 +147,45 @@ t.test('an environment that is imported again has a new stream, which begins at 
   t.not((await ctx.store.range(`e/${again.id}/keys`)).length, 0);
 });
 
-t.test('the records of an interrupted import are removed after an hour, those of a running import are not', async (t) => {
-  const made = await scene(t);
-  const { ctx, world } = made;
-  const lines = await exported(ctx, world);
-  await deleteEnvironment(ctx, world.environment.id);
-  const user = JSON.parse(lines.find((line) => line.includes('"user"')) ?? '') as { data: object };
-  let users = 0;
-  const padding = (): string => {
-    const id = `padding-${++users}`;
-    return JSON.stringify({ type: 'user', data: { ...user.data, id, userId: id, metadata: {} } });
-  };
-  const dies = new Import(ctx, { skipExisting: false });
-  for (const line of lines.slice(0, 3)) await dies.add(line);
-  // Long enough for a separate commit.
-  for (let n = 0; n < 3_000; n++) await dies.add(padding());
-  t.not((await leftOf(made)).length, 0);
-  for (let minutes = 0; minutes < 180; minutes += 30) {
-    world.clock.advance(HOUR / 2);
-    await dies.add(padding());
+t.test(
+  'the records of an interrupted import are removed after an hour, those of a running import are not',
+  async (t) => {
+    const made = await scene(t);
+    const { ctx, world } = made;
+    const lines = await exported(ctx, world);
+    await deleteEnvironment(ctx, world.environment.id);
+    const user = JSON.parse(lines.find((line) => line.includes('"user"')) ?? '') as { data: object };
+    let users = 0;
+    const padding = (): string => {
+      const id = `padding-${++users}`;
+      return JSON.stringify({ type: 'user', data: { ...user.data, id, userId: id, metadata: {} } });
+    };
+    const dies = new Import(ctx, { skipExisting: false });
+    for (const line of lines.slice(0, 3)) await dies.add(line);
+    // Long enough for a separate commit.
+    for (let n = 0; n < 3_000; n++) await dies.add(padding());
+    t.not((await leftOf(made)).length, 0);
+    for (let minutes = 0; minutes < 180; minutes += 30) {
+      world.clock.advance(HOUR / 2);
+      await dies.add(padding());
+      await sweepUnfinishedWork(ctx);
+    }
+    t.not((await leftOf(made)).length, 0, 'it goes on');
+    world.clock.advance(HOUR);
     await sweepUnfinishedWork(ctx);
-  }
-  t.not((await leftOf(made)).length, 0, 'it goes on');
-  world.clock.advance(HOUR);
-  await sweepUnfinishedWork(ctx);
-  t.strictSame(await leftOf(made), []);
-  t.strictSame(await ctx.store.range('leftovers'), []);
-  await t.rejects(
-    (async () => {
-      for (let n = 0; n < 3_000; n++) await dies.add(padding());
-    })(),
-    { code: 'internal', message: /removed in the meantime/ },
-    'it notices when it was only slow',
-  );
-  await dies.abandon();
-  t.strictSame(await leftOf(made), []);
-});
+    t.strictSame(await leftOf(made), []);
+    t.strictSame(await ctx.store.range('leftovers'), []);
+    await t.rejects(
+      (async () => {
+        for (let n = 0; n < 3_000; n++) await dies.add(padding());
+      })(),
+      { code: 'internal', message: /removed in the meantime/ },
+      'it notices when it was only slow',
+    );
+    await dies.abandon();
+    t.strictSame(await leftOf(made), []);
+  },
+);
 
 t.test('an import that fails leaves nothing', async (t) => {
   const made = await scene(t);

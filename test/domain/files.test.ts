@@ -7,7 +7,13 @@ import type { UserActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment, deleteEnvironment } from '../../src/domain/environments/environments.ts';
 import { pendingFileJobs, runFileJob, thumbnailName } from '../../src/domain/files/file-jobs.ts';
-import { checkFiles, findOrphans, type Orphan, removeOrphans, sweepUnlinked } from '../../src/domain/files/file-sweep.ts';
+import {
+  checkFiles,
+  findOrphans,
+  type Orphan,
+  removeOrphans,
+  sweepUnlinked,
+} from '../../src/domain/files/file-sweep.ts';
 import { safeFilename } from '../../src/domain/files/filenames.ts';
 import { filesOf } from '../../src/domain/records/partitions.ts';
 import { createThread, deleteThread } from '../../src/domain/comments/threads.ts';
@@ -46,8 +52,19 @@ async function createFileWorld(t: Test, media: Media = trusting): Promise<FileWo
   return { ...world, ctx, work: () => jobs.runDue() };
 }
 
-async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png', config = unlimited, content = 'bytes'): Promise<Attachment> {
-  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, isDeclared: true, minBytes: 0 });
+async function put(
+  { ctx }: FileWorld,
+  actor: UserActor,
+  contentType = 'image/png',
+  config = unlimited,
+  content = 'bytes',
+): Promise<Attachment> {
+  const upload = await beginUpload(ctx, actor, config, {
+    filename: 'a.png',
+    contentType,
+    isDeclared: true,
+    minBytes: 0,
+  });
   await upload.write(Buffer.from(content));
   try {
     return await upload.finish();
@@ -74,9 +91,19 @@ t.test('an upload is linked by the comment that names it, which shows it', async
   const comment = await addComment(world, threadId, { attachmentIds: [two.id, one.id, two.id] });
   t.strictSame(comment.attachments, [two, one], 'in the order given, each once');
 
-  const outcome = await createThread(ctx, backend, 'room', { userId: 'ann', body: '', attachmentIds: [(await put(world, ann)).id] }, null);
+  const outcome = await createThread(
+    ctx,
+    backend,
+    'room',
+    { userId: 'ann', body: '', attachmentIds: [(await put(world, ann)).id] },
+    null,
+  );
   const { thread } = JSON.parse(outcome.body) as { thread: { comments: Comment[] } };
-  t.equal(thread.comments[0]?.attachments.length, 1, 'the first comment of a thread takes them, and needs no text then');
+  t.equal(
+    thread.comments[0]?.attachments.length,
+    1,
+    'the first comment of a thread takes them, and needs no text then',
+  );
   const event = (await world.events()).at(-1);
   t.match(event?.data, { comment: { attachments: [{ type: 'image' }] } }, 'events show them');
 });
@@ -86,18 +113,37 @@ t.test('uploads that cannot be linked are refused, and nothing is written', asyn
   const { ctx, backend, ann, bob } = world;
   const { threadId } = await startThread(world);
   const mine = await put(world, ann);
-  const write = (actor: typeof backend | UserActor, fields: object) => createComment(ctx, actor, threadId, { userId: 'ann', body: 'x', ...fields }, null);
+  const write = (actor: typeof backend | UserActor, fields: object) =>
+    createComment(ctx, actor, threadId, { userId: 'ann', body: 'x', ...fields }, null);
   const other = await createEnvironment(ctx, { slug: 'other' });
   const foreign = await put(world, { ...ann, environment: other });
 
-  await t.rejects(write(backend, { attachmentIds: ['file_none'] }), { code: 'unknown_attachment', message: /"file_none", which is not an upload of this environment/ });
+  await t.rejects(write(backend, { attachmentIds: ['file_none'] }), {
+    code: 'unknown_attachment',
+    message: /"file_none", which is not an upload of this environment/,
+  });
   await t.rejects(write(backend, { attachmentIds: [mine.id, foreign.id] }), { code: 'unknown_attachment' });
   await t.rejects(write(backend, { attachmentIds: ['../x'] }), { code: 'unknown_attachment' });
-  await t.rejects(write(bob, { attachmentIds: [mine.id] }), { code: 'unknown_attachment', message: /not an upload of yours/ });
-  await t.rejects(write(backend, { attachmentIds: 'x' }), { code: 'invalid_request', message: 'attachmentIds must be an array' });
-  await t.rejects(write(backend, { attachmentIds: [1] }), { code: 'invalid_request', message: 'attachmentIds[0] must be a string' });
-  await t.rejects(write(backend, { attachmentIds: Array(11).fill('x') }), { code: 'invalid_request', message: 'attachmentIds must hold at most 10 ids' });
-  await t.rejects(write(backend, { body: '', attachmentIds: [] }), { code: 'invalid_request', message: /^body must be 1 to 10000/ });
+  await t.rejects(write(bob, { attachmentIds: [mine.id] }), {
+    code: 'unknown_attachment',
+    message: /not an upload of yours/,
+  });
+  await t.rejects(write(backend, { attachmentIds: 'x' }), {
+    code: 'invalid_request',
+    message: 'attachmentIds must be an array',
+  });
+  await t.rejects(write(backend, { attachmentIds: [1] }), {
+    code: 'invalid_request',
+    message: 'attachmentIds[0] must be a string',
+  });
+  await t.rejects(write(backend, { attachmentIds: Array(11).fill('x') }), {
+    code: 'invalid_request',
+    message: 'attachmentIds must hold at most 10 ids',
+  });
+  await t.rejects(write(backend, { body: '', attachmentIds: [] }), {
+    code: 'invalid_request',
+    message: /^body must be 1 to 10000/,
+  });
   await t.rejects(write(backend, { body: ' ' }), { code: 'invalid_request' });
   await write(ann, { body: '  ', attachmentIds: [mine.id] });
   await t.rejects(write(backend, { attachmentIds: [mine.id] }), { code: 'attachment_linked' });
@@ -111,19 +157,32 @@ t.test('an edit keeps, replaces or removes attachments', async (t) => {
   const { threadId } = await startThread(world);
   const [one, two, three] = [await put(world, ann), await put(world, ann), await put(world, ann)];
   const { id } = await addComment(world, threadId, { attachmentIds: [one.id, two.id] });
-  const edit = async (fields: object, actor: typeof backend | UserActor = ann): Promise<Comment> => commentIn(await editComment(ctx, actor, id, { body: 'new', ...fields }));
+  const edit = async (fields: object, actor: typeof backend | UserActor = ann): Promise<Comment> =>
+    commentIn(await editComment(ctx, actor, id, { body: 'new', ...fields }));
 
   t.strictSame((await edit({})).attachments, [one, two], 'absent: unchanged');
   t.equal((await edit({ body: '' })).body, '', 'it still has some');
-  await t.rejects(edit({ attachmentIds: [three.id, one.id] }, { ...bob, role: 'moderator' }), { code: 'unknown_attachment' }, 'not even a moderator links what another uploaded');
-  t.strictSame((await edit({ attachmentIds: [one.id] }, { ...bob, role: 'moderator' })).attachments, [one], 'but keeps and removes what is there');
+  await t.rejects(
+    edit({ attachmentIds: [three.id, one.id] }, { ...bob, role: 'moderator' }),
+    { code: 'unknown_attachment' },
+    'not even a moderator links what another uploaded',
+  );
+  t.strictSame(
+    (await edit({ attachmentIds: [one.id] }, { ...bob, role: 'moderator' })).attachments,
+    [one],
+    'but keeps and removes what is there',
+  );
   t.strictSame((await edit({ attachmentIds: [three.id, one.id] })).attachments, [three, one]);
   await t.rejects(edit({ body: '', attachmentIds: [] }), { code: 'invalid_request' });
   t.strictSame((await edit({ attachmentIds: [] })).attachments, []);
   await t.rejects(edit({ body: '' }), { code: 'invalid_request' }, 'it has none any more');
   await world.work();
   t.strictSame(await blobsOf(world), [], 'their bytes are gone, thumbnails too');
-  await t.rejects(edit({ attachmentIds: [two.id] }), { code: 'unknown_attachment' }, 'a removed file does not come back');
+  await t.rejects(
+    edit({ attachmentIds: [two.id] }),
+    { code: 'unknown_attachment' },
+    'a removed file does not come back',
+  );
 });
 
 t.test('files are removed with their comment, thread and environment, after the commit', async (t) => {
@@ -138,7 +197,10 @@ t.test('files are removed with their comment, thread and environment, after the 
   t.equal((await blobsOf(world)).length, 6, 'three files and their thumbnails');
   await deleteComment(ctx, backend, comment.id);
   t.equal((await blobsOf(world)).length, 6, 'the commit itself removes no bytes');
-  t.strictSame((await pendingFileJobs(ctx)).map(({ kind }) => kind), ['remove']);
+  t.strictSame(
+    (await pendingFileJobs(ctx)).map(({ kind }) => kind),
+    ['remove'],
+  );
   await world.work();
   t.equal((await blobsOf(world)).length, 4);
   await deleteThread(ctx, backend, second.threadId);
@@ -154,13 +216,17 @@ t.test('while the blobs are retained, nothing is removed and thumbnails are stil
   const { threadId } = await startThread(world);
   const attachments: Attachment[] = [];
   for (let i = 0; i < 30; i++) attachments.push(await put(world, ann, 'audio/wav'));
-  for (const { id } of attachments) await deleteComment(ctx, backend, (await addComment(world, threadId, { attachmentIds: [id] })).id);
+  for (const { id } of attachments)
+    await deleteComment(ctx, backend, (await addComment(world, threadId, { attachmentIds: [id] })).id);
   const lease = await ctx.blobs.retain();
   const image = await put(world, ann);
   await world.work();
   t.strictSame(await blobsOf(world), [...attachments.map(({ id }) => id), image.id, thumbnailName(image.id)].sort());
   clock.advance(2 * HOUR);
-  t.equal(await removeOrphans(ctx, [{ environmentId: environment.id, blob: attachments[0]?.id ?? '', bytes: 5 }]), false);
+  t.equal(
+    await removeOrphans(ctx, [{ environmentId: environment.id, blob: attachments[0]?.id ?? '', bytes: 5 }]),
+    false,
+  );
   t.equal((await blobsOf(world)).length, 32);
   await lease.release();
   await world.work();
@@ -168,26 +234,29 @@ t.test('while the blobs are retained, nothing is removed and thumbnails are stil
   t.strictSame(await pendingFileJobs(ctx), []);
 });
 
-t.test('files of an environment deleted while the blobs were retained are removed later, unless it was imported again', async (t) => {
-  const world = await createFileWorld(t);
-  const { ctx, ann, environment } = world;
-  const record = await ctx.store.get('envs', environment.id);
-  const { id } = await put(world, ann, 'audio/wav');
-  const lease = await ctx.blobs.retain();
-  await deleteEnvironment(ctx, environment.id);
-  await world.work();
-  t.strictSame(await blobsOf(world), [id]);
-  const putBack = (): Promise<void> => ctx.store.transact(async (tx) => tx.put('envs', environment.id, record ?? ''));
-  await putBack();
-  await lease.release();
-  await world.work();
-  t.strictSame(await blobsOf(world), [id]);
-  const again = await ctx.blobs.retain();
-  await deleteEnvironment(ctx, environment.id);
-  await again.release();
-  await world.work();
-  t.strictSame(await blobsOf(world), []);
-});
+t.test(
+  'files of an environment deleted while the blobs were retained are removed later, unless it was imported again',
+  async (t) => {
+    const world = await createFileWorld(t);
+    const { ctx, ann, environment } = world;
+    const record = await ctx.store.get('envs', environment.id);
+    const { id } = await put(world, ann, 'audio/wav');
+    const lease = await ctx.blobs.retain();
+    await deleteEnvironment(ctx, environment.id);
+    await world.work();
+    t.strictSame(await blobsOf(world), [id]);
+    const putBack = (): Promise<void> => ctx.store.transact(async (tx) => tx.put('envs', environment.id, record ?? ''));
+    await putBack();
+    await lease.release();
+    await world.work();
+    t.strictSame(await blobsOf(world), [id]);
+    const again = await ctx.blobs.retain();
+    await deleteEnvironment(ctx, environment.id);
+    await again.release();
+    await world.work();
+    t.strictSame(await blobsOf(world), []);
+  },
+);
 
 t.test('uploads that no comment links within 24 hours are removed', async (t) => {
   const world = await createFileWorld(t);
@@ -256,7 +325,10 @@ t.test('a failed job is retried later and does not delay others', async (t) => {
   const gone = await addComment(world, threadId, { attachmentIds: [(await put(world, ann, 'audio/wav')).id] });
   await deleteComment(ctx, backend, gone.id);
   await world.work();
-  t.strictSame((await pendingFileJobs(ctx)).map(({ kind }) => kind), ['thumb']);
+  t.strictSame(
+    (await pendingFileJobs(ctx)).map(({ kind }) => kind),
+    ['thumb'],
+  );
   broken = false;
   await world.work();
   t.equal((await pendingFileJobs(ctx)).length, 1, 'not at once');
@@ -287,12 +359,23 @@ t.test('a job that is done twice, or for a deleted file, has no effect', async (
 t.test('an upload whose record can’t be written leaves no bytes', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, environment } = world;
-  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { get: ctx.store.get.bind(ctx.store), transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
-    filename: 'x',
-    contentType: 'image/png',
-    isDeclared: true,
-    minBytes: 0,
-  });
+  const upload = await beginUpload(
+    {
+      ...ctx,
+      store: Object.assign(Object.create(ctx.store) as typeof ctx.store, {
+        get: ctx.store.get.bind(ctx.store),
+        transact: () => Promise.reject(new Error('no')),
+      }),
+    },
+    ann,
+    unlimited,
+    {
+      filename: 'x',
+      contentType: 'image/png',
+      isDeclared: true,
+      minBytes: 0,
+    },
+  );
   await upload.write(Buffer.from('x'));
   await t.rejects(upload.finish(), { message: 'no' });
   await upload.discard();
@@ -304,8 +387,17 @@ for (const quota of ['userUploadMb', 'uploadMb'] as const) {
     const world = await createFileWorld(t);
     const KB = 1024;
     const { environment } = world.ann;
-    const ann: UserActor = { ...world.ann, environment: { ...environment, settings: { ...environment.settings, quotas: { [quota]: 1 } } } };
-    const begin = () => beginUpload(world.ctx, ann, unlimited, { filename: 'a.png', contentType: 'image/png', isDeclared: true, minBytes: 0 });
+    const ann: UserActor = {
+      ...world.ann,
+      environment: { ...environment, settings: { ...environment.settings, quotas: { [quota]: 1 } } },
+    };
+    const begin = () =>
+      beginUpload(world.ctx, ann, unlimited, {
+        filename: 'a.png',
+        contentType: 'image/png',
+        isDeclared: true,
+        minBytes: 0,
+      });
     const refused = { code: 'quota_exceeded', message: new RegExp(`^The quota ${quota} is used up`) };
     const [first, second, third] = [await begin(), await begin(), await begin()];
     await first.write(Buffer.alloc(600 * KB));
@@ -330,7 +422,12 @@ t.test('file names are safe and at most 255 bytes long', (t) => {
 });
 
 t.test('the pixels of a user are counted; once they are used up, images are refused with Retry-After', async (t) => {
-  const sizes = [[3_000, 3_000], [1_000, 1_000], [1_000, 500], [1_000, 500]];
+  const sizes = [
+    [3_000, 3_000],
+    [1_000, 1_000],
+    [1_000, 500],
+    [1_000, 500],
+  ];
   let decoded = 0;
   const world = await createFileWorld(t, {
     ...trusting,
@@ -344,7 +441,11 @@ t.test('the pixels of a user are counted; once they are used up, images are refu
   const config = { uploads: { megapixelsPerMinute: 10 } };
   await put(world, world.ann, 'image/png', config);
   await put(world, world.ann, 'image/png', config);
-  const refused = { code: 'rate_limited', message: 'PNG, GIF, WebP and progressive JPEG images of more than 10 megapixels in a minute. Try again in 3s', retryAfter: 3 };
+  const refused = {
+    code: 'rate_limited',
+    message: 'PNG, GIF, WebP and progressive JPEG images of more than 10 megapixels in a minute. Try again in 3s',
+    retryAfter: 3,
+  };
   await t.rejects(put(world, world.ann, 'image/png', config), refused);
   t.equal(decoded, 2, 'it was not decoded');
   await put(world, world.bob, 'image/png', config);
@@ -358,10 +459,17 @@ t.test('the pixels of a user are counted; once they are used up, images are refu
 
 t.test('the files of one user that are checked at once are bounded, those of others are not affected', async (t) => {
   const ends: (() => void)[] = [];
-  const world = await createFileWorld(t, { ...trusting, duration: () => new Promise((resolve) => ends.push(() => resolve(1))) });
+  const world = await createFileWorld(t, {
+    ...trusting,
+    duration: () => new Promise((resolve) => ends.push(() => resolve(1))),
+  });
   const many = Array.from({ length: 32 }, () => put(world, world.ann, 'audio/ogg'));
   while (ends.length < 32) await turnOver();
-  const refused = { code: 'rate_limited', message: 'At most 32 files of one user are checked at once. Try again in 1s', retryAfter: 1 };
+  const refused = {
+    code: 'rate_limited',
+    message: 'At most 32 files of one user are checked at once. Try again in 1s',
+    retryAfter: 1,
+  };
   await t.rejects(put(world, world.ann, 'audio/ogg'), refused);
   const bob = put(world, world.bob, 'audio/ogg');
   while (ends.length < 33) await turnOver();
@@ -375,7 +483,10 @@ t.test('the files of one user that are checked at once are bounded, those of oth
 
 t.test('thumbnails of different users are made in turn', async (t) => {
   const made: number[] = [];
-  const world = await createFileWorld(t, { ...trusting, thumbnail: async (image) => (made.push(image.length), Buffer.from('thumbnail')) });
+  const world = await createFileWorld(t, {
+    ...trusting,
+    thumbnail: async (image) => (made.push(image.length), Buffer.from('thumbnail')),
+  });
   for (let i = 0; i < 40; i++) await put(world, world.ann);
   await put(world, world.bob, 'image/png', unlimited, 'one of bob');
   await world.work();

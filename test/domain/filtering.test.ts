@@ -33,8 +33,17 @@ await t.test('every kind of write goes through its filter, which may refuse it',
   await t.rejects(createThread(ctx, world.ann, 'room', { body: 'x' }, null), refusal);
   await t.rejects(setResolved(ctx, world.ann, threadId, true), refusal);
   await t.rejects(addReaction(ctx, world.ann, commentId, { emoji: '👍' }, null), refusal);
-  t.strictSame(calls.map(({ name }) => name), ['comment.create', 'comment.update', 'thread.create', 'thread.resolve', 'reaction.create']);
-  t.match(calls[1]?.payload, { roomId: 'room', threadId, commentId, before: { body: 'first' }, comment: { body: 'x', userId: 'ann' } });
+  t.strictSame(
+    calls.map(({ name }) => name),
+    ['comment.create', 'comment.update', 'thread.create', 'thread.resolve', 'reaction.create'],
+  );
+  t.match(calls[1]?.payload, {
+    roomId: 'room',
+    threadId,
+    commentId,
+    before: { body: 'first' },
+    comment: { body: 'x', userId: 'ann' },
+  });
   t.equal((await world.events()).length, 1, 'nothing was written');
 });
 
@@ -46,7 +55,9 @@ await t.test('a filter runs after validation and authorization', async (t) => {
   await t.rejects(createComment(ctx, world.ann, 'th_unknown', { body: 'x' }, null), { code: 'thread_not_found' });
   await t.rejects(createComment(ctx, world.ann, threadId, { body: '' }, null), { code: 'invalid_request' });
   await t.rejects(editComment(ctx, world.bob, commentId, { body: 'x' }), { code: 'forbidden' });
-  await t.rejects(createThread(ctx, { ...world.ann, rooms: ['other'] }, 'room', { body: 'x' }, null), { code: 'forbidden' });
+  await t.rejects(createThread(ctx, { ...world.ann, rooms: ['other'] }, 'room', { body: 'x' }, null), {
+    code: 'forbidden',
+  });
   await setResolved(world.ctx, world.backend, threadId, true);
   await t.resolves(setResolved(ctx, world.backend, threadId, true), 'nothing would change');
   t.equal(calls.length, 0);
@@ -57,11 +68,16 @@ await t.test('what a filter changes is what is stored, sent and announced', asyn
   const { threadId, commentId } = await startThread(world);
   const { filters } = filtersThat({ outcome: 'pass', fields: { body: 'clean', mentions: ['bob', 'bob'] } });
   const ctx: Context = { ...world.ctx, filters };
-  const { comment } = JSON.parse((await createComment(ctx, world.ann, threadId, { body: 'dirty', metadata: { kept: 1 } }, null)).body) as { comment: Comment };
+  const { comment } = JSON.parse(
+    (await createComment(ctx, world.ann, threadId, { body: 'dirty', metadata: { kept: 1 } }, null)).body,
+  ) as { comment: Comment };
   t.match(comment, { body: 'clean', mentions: ['bob'], metadata: { kept: 1 }, userId: 'ann' });
   const edited = JSON.parse(await editComment(ctx, world.ann, commentId, { body: 'dirty' })) as { comment: Comment };
   t.match(edited.comment, { body: 'clean', mentions: ['bob'] });
-  t.match((await world.events()).map(({ data }) => (data as { body?: string }).body), [undefined, 'clean', 'clean']);
+  t.match(
+    (await world.events()).map(({ data }) => (data as { body?: string }).body),
+    [undefined, 'clean', 'clean'],
+  );
 });
 
 await t.test('a repeated request gets the stored answer and is not filtered again', async (t) => {
@@ -80,7 +96,14 @@ await t.test('a repeated request gets the stored answer and is not filtered agai
 await t.test('a filter that returns a text makes no edit of a change of the metadata alone', async (t) => {
   const world = await createWorld(t);
   const { commentId } = await startThread(world);
-  const { filters } = filtersThat({ outcome: 'pass', fields: { body: 'first, seen by a filter', metadata: { tag: 1, seen: true } } });
-  const edited = (JSON.parse(await editComment({ ...world.ctx, filters }, world.backend, commentId, { metadata: { tag: 1 } })) as { comment: Comment }).comment;
+  const { filters } = filtersThat({
+    outcome: 'pass',
+    fields: { body: 'first, seen by a filter', metadata: { tag: 1, seen: true } },
+  });
+  const edited = (
+    JSON.parse(await editComment({ ...world.ctx, filters }, world.backend, commentId, { metadata: { tag: 1 } })) as {
+      comment: Comment;
+    }
+  ).comment;
   t.match(edited, { body: 'first', metadata: { tag: 1, seen: true }, editedAt: null });
 });

@@ -16,7 +16,8 @@ import { addComment, createWorld, itemsOf, query, startThread } from './world.ts
 
 const LONGEST_ROOM_ID = 'r'.repeat(512);
 
-const itemsIn = async (ctx: Context, actor: Actor, state: string): Promise<ModerationItem[]> => itemsOf<ModerationItem>(await listItems(ctx, actor, query('moderation', `state=${state}`)));
+const itemsIn = async (ctx: Context, actor: Actor, state: string): Promise<ModerationItem[]> =>
+  itemsOf<ModerationItem>(await listItems(ctx, actor, query('moderation', `state=${state}`)));
 
 t.test('undecided items are exported, and can be decided after the import', async (t) => {
   const from = await createWorld(t);
@@ -36,20 +37,55 @@ t.test('undecided items are exported, and can be decided after the import', asyn
   work.finish();
   const [environment] = work.done;
   const backend: Actor = { ...from.backend, environment: environment ?? from.environment };
-  t.strictSame((await itemsIn(to.ctx, backend, 'held')).map(({ kind }) => kind), ['comment', 'thread', 'edit']);
-  t.match(await itemsIn(to.ctx, backend, 'reported'), [{ commentId, reportCount: 1, reports: [{ userId: 'bob', reason: 'rude' }] }]);
-  t.equal((await reportComment(to.ctx, { ...from.bob, environment: backend.environment }, commentId, { reason: 'rude' }, null)).status, 200, 'still once per user');
-  t.strictSame(itemsOf<{ body: string }>(await listComments(to.ctx, backend, threadId, query('comments'))).map(({ body }) => body), ['first']);
+  t.strictSame(
+    (await itemsIn(to.ctx, backend, 'held')).map(({ kind }) => kind),
+    ['comment', 'thread', 'edit'],
+  );
+  t.match(await itemsIn(to.ctx, backend, 'reported'), [
+    { commentId, reportCount: 1, reports: [{ userId: 'bob', reason: 'rude' }] },
+  ]);
+  t.equal(
+    (
+      await reportComment(
+        to.ctx,
+        { ...from.bob, environment: backend.environment },
+        commentId,
+        { reason: 'rude' },
+        null,
+      )
+    ).status,
+    200,
+    'still once per user',
+  );
+  t.strictSame(
+    itemsOf<{ body: string }>(await listComments(to.ctx, backend, threadId, query('comments'))).map(({ body }) => body),
+    ['first'],
+  );
   to.clock.advance(1_000);
   for (const { id } of await itemsIn(to.ctx, backend, 'held')) await approveItem(to.ctx, backend, id, null);
-  t.strictSame(itemsOf<{ body: string }>(await listComments(to.ctx, backend, threadId, query('comments'))).map(({ body }) => body), [`${HELD_TEXT} edit`, `${HELD_TEXT} comment`]);
+  t.strictSame(
+    itemsOf<{ body: string }>(await listComments(to.ctx, backend, threadId, query('comments'))).map(({ body }) => body),
+    [`${HELD_TEXT} edit`, `${HELD_TEXT} comment`],
+  );
   t.strictSame(itemsOf(await listHeldOf(to.ctx, backend, 'ann', query('moderation'))), []);
 
-  for (const [part, fault] of [['"state":"held"', /state must be/], ['"kind":"comment"', /thread must be|comment must be|state must be/]] as const) {
-    const changed = lines.map((line) => (line.startsWith('{"type":"moderation-item"') ? line.replace(part, part.includes('state') ? '"state":"reported"' : '"kind":"thread"') : line)).map((text) => text.replaceAll('"slug":"dev"', '"slug":"again"'));
+  for (const [part, fault] of [
+    ['"state":"held"', /state must be/],
+    ['"kind":"comment"', /thread must be|comment must be|state must be/],
+  ] as const) {
+    const changed = lines
+      .map((line) =>
+        line.startsWith('{"type":"moderation-item"')
+          ? line.replace(part, part.includes('state') ? '"state":"reported"' : '"kind":"thread"')
+          : line,
+      )
+      .map((text) => text.replaceAll('"slug":"dev"', '"slug":"again"'));
     const other = await createWorld(t);
     const refused = new Import(other.ctx, { skipExisting: false });
-    await t.rejects(changed.reduce((before, line) => before.then(() => refused.add(line)), Promise.resolve()), fault);
+    await t.rejects(
+      changed.reduce((before, line) => before.then(() => refused.add(line)), Promise.resolve()),
+      fault,
+    );
     await refused.abandon();
   }
 });

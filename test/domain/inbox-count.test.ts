@@ -1,6 +1,11 @@
 import t from 'tap';
 import { findInboxDifferences, recountInboxes } from '../../src/domain/notifications/inbox-check.ts';
-import { addNotification, notificationId, notificationKey, unreadCount } from '../../src/domain/notifications/notification-records.ts';
+import {
+  addNotification,
+  notificationId,
+  notificationKey,
+  unreadCount,
+} from '../../src/domain/notifications/notification-records.ts';
 import { inboxOf } from '../../src/domain/records/partitions.ts';
 import { timestamp } from '../../src/lib/clock.ts';
 import type { Store, Transaction } from '../../src/ports/store.ts';
@@ -12,8 +17,19 @@ t.test('a notification that comes while unread ones are recounted is counted', a
   const add = (tx: Transaction, n: number): void => {
     const at = timestamp(START + n);
     const key = notificationKey('ann', `comment-${n}`, at);
-    const ids = { id: notificationId(key), userId: 'ann', roomId: 'room', threadId: 'thread', commentId: `comment-${n}`, actorId: 'bob' };
-    addNotification(tx, environment.id, { key, inApp: true, notification: { ...ids, kind: 'reply', readAt: null, createdAt: at, updatedAt: at } });
+    const ids = {
+      id: notificationId(key),
+      userId: 'ann',
+      roomId: 'room',
+      threadId: 'thread',
+      commentId: `comment-${n}`,
+      actorId: 'bob',
+    };
+    addNotification(tx, environment.id, {
+      key,
+      inApp: true,
+      notification: { ...ids, kind: 'reply', readAt: null, createdAt: at, updatedAt: at },
+    });
   };
   await store.transact(async (tx) => [1, 2].forEach((n) => add(tx, n)));
   await store.transact(async (tx) => tx.put(inboxOf(environment.id, 'ann'), 'unread', '7'));

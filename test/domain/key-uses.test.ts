@@ -2,7 +2,12 @@ import t from 'tap';
 import type { Context } from '../../src/domain/context.ts';
 import { deleteEnvironment } from '../../src/domain/environments/environments.ts';
 import { lastUses, writeKeyUses } from '../../src/domain/access/key-uses.ts';
-import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys } from '../../src/domain/access/keys.ts';
+import {
+  authenticatePublishableKey,
+  authenticateSecretKey,
+  createKey,
+  listKeys,
+} from '../../src/domain/access/keys.ts';
 import { keyUsesOf } from '../../src/domain/records/partitions.ts';
 import { createWorld, START } from './world.ts';
 
@@ -12,7 +17,8 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 await t.test('the last use of a key is written at most once a minute, over all workers', async (t) => {
   const { ctx, peer, environment, clock } = await createWorld(t);
   const { key, value } = await createKey(ctx, environment, { kind: 'secret' });
-  const lastUse = async (): Promise<string | null | undefined> => (await listKeys(peer, environment)).find(({ id }) => id === key.id)?.lastUsedAt;
+  const lastUse = async (): Promise<string | null | undefined> =>
+    (await listKeys(peer, environment)).find(({ id }) => id === key.id)?.lastUsedAt;
   const use = async (worker: Context): Promise<void> => {
     await authenticateSecretKey(worker, value, 'rest');
     await writeKeyUses(worker);

@@ -16,12 +16,16 @@ const MEGABYTE = 1024 * 1024;
 const HOUR = 3_600_000;
 const always = (): boolean => true;
 
-/** Bytes in which chunks that are lost, doubled or in another order make a difference: no chunk is a multiple of the pattern. */
+/**
+ * Bytes in which chunks that are lost, doubled or in another order make a difference: no chunk is a multiple of the
+ * pattern.
+ */
 function bytesOf(seed: number, length: number): Buffer {
   return Buffer.alloc(length, `the state ${seed}, `);
 }
 
-const put = ({ ctx, backend }: DiskPlace, bytes: Uint8Array, roomId = 'room') => writeState(ctx, backend, roomId, bytes, false, always);
+const put = ({ ctx, backend }: DiskPlace, bytes: Uint8Array, roomId = 'room') =>
+  writeState(ctx, backend, roomId, bytes, false, always);
 
 async function read({ ctx, backend }: DiskPlace, roomId = 'room'): Promise<Buffer | null> {
   const { base64 } = await readState(ctx, backend, roomId, null, always);
@@ -36,7 +40,8 @@ async function events({ ctx, backend }: DiskPlace): Promise<StoredEvent[]> {
 async function chunkRecords({ ctx, backend }: DiskPlace): Promise<number> {
   let count = 0;
   for (const prefix of ['p2pchunks/', 'p2pstages']) {
-    for (const partition of await ctx.store.partitions(`e/${backend.environment.id}/${prefix}`)) count += (await ctx.store.range(partition)).length;
+    for (const partition of await ctx.store.partitions(`e/${backend.environment.id}/${prefix}`))
+      count += (await ctx.store.range(partition)).length;
   }
   return count;
 }
@@ -47,10 +52,17 @@ await t.test('a state of any size up to the bound of the environment is stored, 
     const bytes = bytesOf(i, length);
     t.match(await put(place, bytes), { record: { version: i + 1, sizeBytes: length } });
     t.ok((await read(place))?.equals(bytes), `${length} bytes`);
-    t.equal(await chunkRecords(place), length > 10 * MEGABYTE ? Math.ceil(length / (3 * MEGABYTE)) : 0, 'nothing of the earlier state is left');
+    t.equal(
+      await chunkRecords(place),
+      length > 10 * MEGABYTE ? Math.ceil(length / (3 * MEGABYTE)) : 0,
+      'nothing of the earlier state is left',
+    );
     t.equal((await events(place)).length, i + 1, 'one event per write');
   }
-  await t.rejects(put(place, Buffer.alloc(100 * MEGABYTE + 1)), { code: 'payload_too_large', message: 'State too large (max 100MB)' });
+  await t.rejects(put(place, Buffer.alloc(100 * MEGABYTE + 1)), {
+    code: 'payload_too_large',
+    message: 'State too large (max 100MB)',
+  });
   for (const remove of [clearState, deleteRoom]) {
     await put(place, bytesOf(0, 12 * MEGABYTE));
     await remove(place.ctx, place.backend, 'room');
@@ -84,14 +96,25 @@ await t.test('a write that is refused, and one whose server ended, leave no chun
   await put(place, Buffer.from('kept'));
   const large = bytesOf(0, 12 * MEGABYTE);
   let calls = 0;
-  await t.rejects(writeState(ctx, backend, 'room', large, false, () => ++calls === 1), { code: 'precondition_failed' }, 'changed while the chunks were written');
+  await t.rejects(
+    writeState(ctx, backend, 'room', large, false, () => ++calls === 1),
+    { code: 'precondition_failed' },
+    'changed while the chunks were written',
+  );
   t.equal(await chunkRecords(place), 0);
   t.equal((await read(place))?.toString(), 'kept');
 
   // Ends after the second chunk: later commits never happen.
   let left = 2;
-  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => (left-- > 0 ? ctx.store.transact(work) : Promise.reject(new Error('ended')));
-  const ending: Context = { ...ctx, store: Object.create(ctx.store, { transact: { value: transact }, get: { value: ctx.store.get.bind(ctx.store) } }) as Context['store'] };
+  const transact = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    left-- > 0 ? ctx.store.transact(work) : Promise.reject(new Error('ended'));
+  const ending: Context = {
+    ...ctx,
+    store: Object.create(ctx.store, {
+      transact: { value: transact },
+      get: { value: ctx.store.get.bind(ctx.store) },
+    }) as Context['store'],
+  };
   await t.rejects(writeState(ending, backend, 'room', large, false, always), { message: 'ended' });
   t.equal(await chunkRecords(place), 3);
   await sweepStages(ctx, backend.environment.id);
@@ -129,7 +152,8 @@ await t.test('large states are exported and imported', async (t) => {
   const { environment } = place.backend;
   const renamed = { ...environment, slug: 'copy' };
   await work.add(exportHead());
-  for await (const line of exportEnvironment(place.ctx, renamed, { withSecrets: true, onMissing: () => t.fail() })) await work.add(line);
+  for await (const line of exportEnvironment(place.ctx, renamed, { withSecrets: true, onMissing: () => t.fail() }))
+    await work.add(line);
   work.finish();
   const copy: DiskPlace = { ...target, backend: { ...target.backend, environment: renamed } };
   t.ok((await read(copy))?.equals(large));

@@ -3,8 +3,16 @@ import { isUnfilteredFirstPage, parseListQuery } from '../../src/domain/lists/li
 import { query } from './world.ts';
 
 await t.test('without parameters, a list is complete and in its default order', async (t) => {
-  t.same(query('comments'), { list: 'comments', limit: null, cursor: null, sort: 'createdAt', order: 'asc', filters: {} });
-  for (const list of ['threads', 'rooms', 'users'] as const) t.match(query(list), { limit: null, sort: 'createdAt', order: 'desc' });
+  t.same(query('comments'), {
+    list: 'comments',
+    limit: null,
+    cursor: null,
+    sort: 'createdAt',
+    order: 'asc',
+    filters: {},
+  });
+  for (const list of ['threads', 'rooms', 'users'] as const)
+    t.match(query(list), { limit: null, sort: 'createdAt', order: 'desc' });
   t.ok(isUnfilteredFirstPage(query('threads', 'limit=5&sort=updatedAt&order=asc')));
   t.notOk(isUnfilteredFirstPage(query('threads', 'cursor=x')));
   t.notOk(isUnfilteredFirstPage(query('threads', 'resolved=false')));
@@ -15,21 +23,39 @@ await t.test('limit is 1 to 1000, more counts as 1000', async (t) => {
   t.equal(query('threads', 'limit=1000').limit, 1000);
   t.equal(query('threads', 'limit=99999').limit, 1000);
   for (const limit of ['0', '-1', '1.5', 'ten', '', '1e2', '9'.repeat(40)]) {
-    t.throws(() => parseListQuery(new URLSearchParams({ limit }), 'threads'), { code: 'invalid_request', message: /^limit must be an integer between 1 and 1000(?:, not .+)?$/ }, limit);
+    t.throws(
+      () => parseListQuery(new URLSearchParams({ limit }), 'threads'),
+      { code: 'invalid_request', message: /^limit must be an integer between 1 and 1000(?:, not .+)?$/ },
+      limit,
+    );
   }
 });
 
 await t.test('each list parses its filters and ignores others', async (t) => {
-  t.same(query('threads', 'resolved=false&userId=ann&participantId=bob&mentions=cy&metadata.b=2&metadata.a=1&q=no&x=y').filters, {
-    resolved: false,
-    userId: 'ann',
-    participantId: 'bob',
-    mentions: 'cy',
-    metadata: [['a', '1'], ['b', '2']],
-  });
+  t.same(
+    query('threads', 'resolved=false&userId=ann&participantId=bob&mentions=cy&metadata.b=2&metadata.a=1&q=no&x=y')
+      .filters,
+    {
+      resolved: false,
+      userId: 'ann',
+      participantId: 'bob',
+      mentions: 'cy',
+      metadata: [
+        ['a', '1'],
+        ['b', '2'],
+      ],
+    },
+  );
   t.same(query('comments', 'userId=ann&mentions=bob&resolved=maybe').filters, { userId: 'ann', mentions: 'bob' });
-  t.same(query('rooms', 'prefix=a/&updatedSince=2026-01-01').filters, { prefix: 'a/', updatedSince: '2026-01-01T00:00:00.000Z' });
-  t.same(query('users', 'q=An&kind=bot&seenSince=2026-01-01T01:00:00%2B01:00').filters, { q: 'An', kind: 'bot', seenSince: '2026-01-01T00:00:00.000Z' });
+  t.same(query('rooms', 'prefix=a/&updatedSince=2026-01-01').filters, {
+    prefix: 'a/',
+    updatedSince: '2026-01-01T00:00:00.000Z',
+  });
+  t.same(query('users', 'q=An&kind=bot&seenSince=2026-01-01T01:00:00%2B01:00').filters, {
+    q: 'An',
+    kind: 'bot',
+    seenSince: '2026-01-01T00:00:00.000Z',
+  });
 });
 
 await t.test('an invalid value of a known parameter is refused with its name', async (t) => {
@@ -46,5 +72,6 @@ await t.test('an invalid value of a known parameter is refused with its name', a
     ['users', 'kind=robot', /^kind must be one of user, bot(?:, not .+)?$/],
     ['users', 'seenSince=', /^seenSince must be an ISO 8601 time/],
   ];
-  for (const [list, search, message] of cases) t.throws(() => query(list, search), { code: 'invalid_request', message }, search);
+  for (const [list, search, message] of cases)
+    t.throws(() => query(list, search), { code: 'invalid_request', message }, search);
 });

@@ -34,7 +34,8 @@ function countReads(store: Store): { chars: number; gets: number } {
 
 async function longThread(world: World, roomId: string, comments: number): Promise<string> {
   const { threadId } = await startThread(world, roomId);
-  for (let i = 1; i < comments; i++) await createComment(world.ctx, world.backend, threadId, { userId: 'ann', body: LONG }, null);
+  for (let i = 1; i < comments; i++)
+    await createComment(world.ctx, world.backend, threadId, { userId: 'ann', body: LONG }, null);
   return threadId;
 }
 
@@ -42,11 +43,17 @@ await t.test('a thread that is too long is refused after reading little more tha
   const world = await createWorld(t);
   const threadId = await longThread(world, 'room', 1_000);
   const reads = countReads(world.ctx.store);
-  for (let i = 0; i < 3; i++) await t.rejects(getThread(world.ctx, world.ann, threadId, { maxChars: 1_000_000, tooLong }), { message: 'too long' });
+  for (let i = 0; i < 3; i++)
+    await t.rejects(getThread(world.ctx, world.ann, threadId, { maxChars: 1_000_000, tooLong }), {
+      message: 'too long',
+    });
   t.ok(reads.chars < 3_500_000, `${reads.chars} characters read of 10 million`);
   await addComment(world, threadId);
   await t.rejects(getThread(world.ctx, world.ann, threadId, { maxChars: 1_000_000, tooLong }), { message: 'too long' });
-  t.equal((JSON.parse(await getThread(world.ctx, world.ann, threadId)) as { comments: unknown[] }).comments.length, 1_001);
+  t.equal(
+    (JSON.parse(await getThread(world.ctx, world.ann, threadId)) as { comments: unknown[] }).comments.length,
+    1_001,
+  );
 });
 
 await t.test('a room that is too long is refused after reading little more than the bound, and once', async (t) => {
@@ -54,35 +61,49 @@ await t.test('a room that is too long is refused after reading little more than 
   for (let i = 0; i < 10; i++) await longThread(world, 'room', 100);
   const reads = countReads(world.ctx.store);
   const bound = { maxChars: 1_500_000, tooLong };
-  for (let i = 0; i < 3; i++) await t.rejects(getRoom(world.ctx, world.ann, 'room', { includeComments: true, bound }), { message: 'too long' });
+  for (let i = 0; i < 3; i++)
+    await t.rejects(getRoom(world.ctx, world.ann, 'room', { includeComments: true, bound }), { message: 'too long' });
   t.ok(reads.chars < 3_500_000, `${reads.chars} characters read of 10 million`);
-  const one = await getRoom(world.ctx, world.ann, 'room', { includeComments: true, bound, query: query('threads', 'limit=1') });
+  const one = await getRoom(world.ctx, world.ann, 'room', {
+    includeComments: true,
+    bound,
+    query: query('threads', 'limit=1'),
+  });
   t.match(JSON.parse(one.text), { threads: [{ comments: Array }], nextCursor: String });
 });
 
-await t.test('a room that is longer than a page continues with nextCursor; a thread that is longer than a page is refused', async (t) => {
-  const world = await createWorld(t);
-  const ids = new Set<string>();
-  for (let i = 0; i < 10; i++) ids.add(await longThread(world, 'room', 200));
-  const found: string[] = [];
-  let cursor: string | null = null;
-  let pages = 0;
-  do {
-    const { text, nextCursor }: TextPage = await getRoom(world.ctx, world.backend, 'room', { includeComments: true, query: { ...query('threads'), cursor } });
-    t.ok(text.length < MAX_PAGE_CHARS + 1_000);
-    const { threads } = JSON.parse(text) as { threads: { id: string; comments: unknown[] }[] };
-    t.ok(threads.every(({ comments }) => comments.length === 200));
-    found.push(...threads.map(({ id }) => id));
-    cursor = nextCursor;
-    pages++;
-  } while (cursor !== null);
-  t.equal(pages, 2);
-  t.strictSame([...found].sort(), [...ids].sort(), 'every thread once');
+await t.test(
+  'a room that is longer than a page continues with nextCursor; a thread that is longer than a page is refused',
+  async (t) => {
+    const world = await createWorld(t);
+    const ids = new Set<string>();
+    for (let i = 0; i < 10; i++) ids.add(await longThread(world, 'room', 200));
+    const found: string[] = [];
+    let cursor: string | null = null;
+    let pages = 0;
+    do {
+      const { text, nextCursor }: TextPage = await getRoom(world.ctx, world.backend, 'room', {
+        includeComments: true,
+        query: { ...query('threads'), cursor },
+      });
+      t.ok(text.length < MAX_PAGE_CHARS + 1_000);
+      const { threads } = JSON.parse(text) as { threads: { id: string; comments: unknown[] }[] };
+      t.ok(threads.every(({ comments }) => comments.length === 200));
+      found.push(...threads.map(({ id }) => id));
+      cursor = nextCursor;
+      pages++;
+    } while (cursor !== null);
+    t.equal(pages, 2);
+    t.strictSame([...found].sort(), [...ids].sort(), 'every thread once');
 
-  await longThread(world, 'huge', 1_700);
-  await t.rejects(getRoom(world.ctx, world.backend, 'huge', { includeComments: true }), { code: 'payload_too_large', message: /^The thread th_\w+ with its comments is longer than an answer may be \(16777216 characters\)/ });
-  t.match(itemsOf(await listThreads(world.ctx, world.backend, 'huge', query('threads'))), [{ commentCount: 1_700 }]);
-});
+    await longThread(world, 'huge', 1_700);
+    await t.rejects(getRoom(world.ctx, world.backend, 'huge', { includeComments: true }), {
+      code: 'payload_too_large',
+      message: /^The thread th_\w+ with its comments is longer than an answer may be \(16777216 characters\)/,
+    });
+    t.match(itemsOf(await listThreads(world.ctx, world.backend, 'huge', query('threads'))), [{ commentCount: 1_700 }]);
+  },
+);
 
 await t.test('a page of users reads only that page, ordered by creation', async (t) => {
   const world = await createWorld(t);

@@ -8,7 +8,10 @@ function streamOf(length: number, timeOf: (seq: number) => string): { store: Sto
   const events: Store['events'] = async (_stream, since, limit) => {
     reads++;
     const count = Math.max(0, Math.min(limit, length - since));
-    return Array.from({ length: count }, (_, i) => ({ seq: since + i + 1, text: JSON.stringify({ at: timeOf(since + i + 1) }) }));
+    return Array.from({ length: count }, (_, i) => ({
+      seq: since + i + 1,
+      text: JSON.stringify({ at: timeOf(since + i + 1) }),
+    }));
   };
   return { store: { lastSeq: async () => length, events } as unknown as Store, reads: () => reads };
 }

@@ -22,7 +22,9 @@ function under<A extends Actor>(actor: A, quotas: Partial<Quotas>): A {
 }
 
 async function usages({ ctx, environment }: World): Promise<{ total: Usage; ann: Usage; bob: Usage }> {
-  const [total, ann, bob] = await Promise.all([TOTAL_KEY, userUsageKey('ann'), userUsageKey('bob')].map((key) => readUsage(ctx.store, environment.id, key)));
+  const [total, ann, bob] = await Promise.all(
+    [TOTAL_KEY, userUsageKey('ann'), userUsageKey('bob')].map((key) => readUsage(ctx.store, environment.id, key)),
+  );
   return { total: total as Usage, ann: ann as Usage, bob: bob as Usage };
 }
 
@@ -63,7 +65,8 @@ await t.test('a user above the quota of comments is refused, a backend is not', 
   await createComment(ctx, ann, threadId, { body: 'second' }, null);
   const refusal = {
     code: 'quota_exceeded',
-    message: 'The quota userComments is used up: a user may have 2 comments. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userComments=<n>)',
+    message:
+      'The quota userComments is used up: a user may have 2 comments. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userComments=<n>)',
   };
   await t.rejects(createComment(ctx, ann, threadId, { body: 'third' }, null), refusal);
   t.match(await usages(world), { total: { comments: 2 }, ann: { comments: 2 } }, 'a refused write counts nothing');
@@ -79,9 +82,16 @@ await t.test('the quota of the environment applies to all actors', async (t) => 
   const quotas = { comments: 1 };
   const { threadId } = await startThread(world);
   for (const actor of [under(world.ann, quotas), under(world.backend, quotas)]) {
-    await t.rejects(createComment(world.ctx, actor, threadId, { userId: 'ann', body: 'x' }, null), { code: 'quota_exceeded', message: /^The quota comments is used up: the environment may hold 1 comments/ });
+    await t.rejects(createComment(world.ctx, actor, threadId, { userId: 'ann', body: 'x' }, null), {
+      code: 'quota_exceeded',
+      message: /^The quota comments is used up: the environment may hold 1 comments/,
+    });
   }
-  const results = await Promise.allSettled(Array.from({ length: 10 }, () => createComment(world.ctx, under(world.ann, { comments: 4 }), threadId, { body: 'x' }, null)));
+  const results = await Promise.allSettled(
+    Array.from({ length: 10 }, () =>
+      createComment(world.ctx, under(world.ann, { comments: 4 }), threadId, { body: 'x' }, null),
+    ),
+  );
   t.equal(results.filter(({ status }) => status === 'fulfilled').length, 3, 'together as one by one');
 });
 
@@ -90,7 +100,8 @@ await t.test('shared states are counted for the user who wrote them last', async
   const { ctx } = world;
   const quotas = { userStateMb: 2, stateMb: 3 };
   const [ann, bob, backend] = [under(world.ann, quotas), under(world.bob, quotas), under(world.backend, quotas)];
-  const put = (actor: Actor, room: string, bytes: number) => writeState(ctx, actor, room, Buffer.alloc(bytes, 1), false, always);
+  const put = (actor: Actor, room: string, bytes: number) =>
+    writeState(ctx, actor, room, Buffer.alloc(bytes, 1), false, always);
   await put(ann, 'a', MB);
   await put(ann, 'b', MB);
   await t.rejects(put(ann, 'c', 1), { code: 'quota_exceeded', message: /quota userStateMb/ });
@@ -142,37 +153,55 @@ await t.test('counts that differ from what is stored are found, and a recount co
     { userId: 'gone', kind: 'stateBytes', counted: 9, stored: 0 },
   ]);
   await ctx.store.transact(async (tx) => tx.delete(usageOf(environment.id), TOTAL_KEY));
-  t.match(await differences(), [{ userId: null, kind: 'comments', counted: 0, stored: 2 }, { userId: 'ann' }, { userId: 'ann' }, { userId: 'gone' }]);
+  t.match(await differences(), [
+    { userId: null, kind: 'comments', counted: 0, stored: 2 },
+    { userId: 'ann' },
+    { userId: 'ann' },
+    { userId: 'gone' },
+  ]);
 
   await recountUsage(ctx, environment.id);
   t.strictSame(await differences(), []);
 });
 
-await t.test('a count that changes during the comparison is no difference, and neither is an environment without counts', async (t) => {
-  const world = await createWorld(t);
-  const { ctx, environment } = world;
-  const { threadId } = await startThread(world);
-  const partitions = ctx.store.partitions.bind(ctx.store);
-  ctx.store.partitions = async (...args) => {
-    const found = await partitions(...args);
-    await addComment(world, threadId);
-    return found;
-  };
-  t.strictSame(await findUsageDifferences(ctx, environment.id), []);
-  ctx.store.partitions = partitions;
+await t.test(
+  'a count that changes during the comparison is no difference, and neither is an environment without counts',
+  async (t) => {
+    const world = await createWorld(t);
+    const { ctx, environment } = world;
+    const { threadId } = await startThread(world);
+    const partitions = ctx.store.partitions.bind(ctx.store);
+    ctx.store.partitions = async (...args) => {
+      const found = await partitions(...args);
+      await addComment(world, threadId);
+      return found;
+    };
+    t.strictSame(await findUsageDifferences(ctx, environment.id), []);
+    ctx.store.partitions = partitions;
 
-  const counts = await ctx.store.range(usageOf(environment.id));
-  await ctx.store.transact(async (tx) => {
-    for (const { key } of counts) tx.delete(usageOf(environment.id), key);
-  });
-  t.strictSame(await findUsageDifferences(ctx, environment.id), [], 'a store of an earlier version, before its first count');
-});
+    const counts = await ctx.store.range(usageOf(environment.id));
+    await ctx.store.transact(async (tx) => {
+      for (const { key } of counts) tx.delete(usageOf(environment.id), key);
+    });
+    t.strictSame(
+      await findUsageDifferences(ctx, environment.id),
+      [],
+      'a store of an earlier version, before its first count',
+    );
+  },
+);
 
 await t.test('the writes of a user per minute are bounded, those of a backend are not', async (t) => {
   const world = await createWorld(t);
-  const [ann, bob, backend] = [world.ann, world.bob, world.backend].map((actor) => under(actor, { userWritesPerMinute: 60 }));
+  const [ann, bob, backend] = [world.ann, world.bob, world.backend].map((actor) =>
+    under(actor, { userWritesPerMinute: 60 }),
+  );
   for (let i = 0; i < 60; i++) await countWrite(world.ctx, ann as Actor);
-  await t.rejects(async () => countWrite(world.ctx, ann as Actor), { code: 'rate_limited', retryAfter: 1, message: 'A user may write 60 times a minute (quota userWritesPerMinute). Try again in 1s' });
+  await t.rejects(async () => countWrite(world.ctx, ann as Actor), {
+    code: 'rate_limited',
+    retryAfter: 1,
+    message: 'A user may write 60 times a minute (quota userWritesPerMinute). Try again in 1s',
+  });
   await countWrite(world.ctx, bob as Actor);
   for (let i = 0; i < 100; i++) await countWrite(world.ctx, backend as Actor);
   world.clock.advance(1_000);

@@ -20,17 +20,23 @@ function commandIn({ ctx, environment }: World): { ctx: World['ctx']; commits: (
 const countOf = async ({ ctx, environment }: World): Promise<number> =>
   (await ctx.store.range(auditOf(environment.id))).filter(({ value }) => value.includes('"plugin.command"')).length;
 
-t.test('the first commit that writes records the act, and only that one, also if several are made at once', async (t) => {
-  const world = await createWorld(t);
-  const { ctx, commits } = commandIn(world);
-  const kv = new PluginKv(ctx, world.environment.id, 'p');
-  await Promise.all(['a', 'b', 'c'].map((key) => kv.put(key, 1)));
-  await kv.delete('a');
-  t.strictSame(commits, [[{ partition: pluginKvOf(world.environment.id, 'p'), key: 'a' }]]);
-  t.equal(await countOf(world), 1);
-  t.strictSame((await kv.list()).map(({ key }) => key), ['b', 'c']);
-  t.strictSame((await verifyChain(world.ctx, world.environment.id)).faults, []);
-});
+t.test(
+  'the first commit that writes records the act, and only that one, also if several are made at once',
+  async (t) => {
+    const world = await createWorld(t);
+    const { ctx, commits } = commandIn(world);
+    const kv = new PluginKv(ctx, world.environment.id, 'p');
+    await Promise.all(['a', 'b', 'c'].map((key) => kv.put(key, 1)));
+    await kv.delete('a');
+    t.strictSame(commits, [[{ partition: pluginKvOf(world.environment.id, 'p'), key: 'a' }]]);
+    t.equal(await countOf(world), 1);
+    t.strictSame(
+      (await kv.list()).map(({ key }) => key),
+      ['b', 'c'],
+    );
+    t.strictSame((await verifyChain(world.ctx, world.environment.id)).faults, []);
+  },
+);
 
 t.test('reads, changes without effect and refused ones record nothing, and leave that to the next', async (t) => {
   const world = await createWorld(t);
@@ -41,10 +47,13 @@ t.test('reads, changes without effect and refused ones record nothing, and leave
   await kv.delete('none');
   t.equal(await kv.replace('none', 1, 2), false);
   t.equal(await retryJob(ctx, queue, 'none'), false);
-  await t.rejects(ctx.store.transact((tx) => {
-    tx.put('partition', 'key', 'value');
-    return Promise.reject(new Error('refused'));
-  }), /refused/);
+  await t.rejects(
+    ctx.store.transact((tx) => {
+      tx.put('partition', 'key', 'value');
+      return Promise.reject(new Error('refused'));
+    }),
+    /refused/,
+  );
   t.equal(await countOf(world), 0);
   await addJobs(ctx, queue, newJobs([{ id: 'job', payload: null }], ctx.clock.now()));
   t.equal(await countOf(world), 1);

@@ -11,30 +11,45 @@ import { addComment, createWorld, itemsOf, query, startThread } from './world.ts
 
 const always = (): boolean => true;
 
-await t.test('a deleted room is unreachable immediately, with its threads, comments and state, and each thread has an event', async (t) => {
-  const world = await createWorld(t);
-  const { ctx, peer, backend } = world;
-  const kept = await startThread(world, 'kept');
-  const threads = [];
-  for (let i = 0; i < 3; i++) threads.push(await startThread(world));
-  await setResolved(ctx, backend, threads[1]?.threadId ?? '', true);
-  await writeState(ctx, backend, 'room', Buffer.from('x'), false, always);
-  const before = (await world.events()).length;
-  t.equal(await deleteRoom(ctx, backend, 'room'), '{"deleted":true}');
-  await t.rejects(getRoom(peer, backend, 'room', { includeComments: false }), { code: 'room_not_found', message: 'Room not found' });
-  t.strictSame(itemsOf(await listThreads(peer, backend, 'room', query('threads'))), []);
-  t.strictSame(itemsOf<Room>(await listRooms(peer, backend, query('rooms'))).map(({ id }) => id), ['kept']);
-  for (const { threadId } of threads) {
-    await t.rejects(getThread(peer, backend, threadId), { code: 'thread_not_found' });
-    await t.rejects(listComments(peer, backend, threadId, query('comments')), { code: 'thread_not_found' });
-  }
-  t.equal((await readState(peer, backend, 'room', null, always)).record.version, 0);
-  const emitted = (await world.events()).slice(before);
-  t.strictSame(emitted.map(({ type }) => type), ['thread.deleted', 'thread.deleted', 'thread.deleted', 'p2p.state.cleared']);
-  t.strictSame(emitted.slice(0, 3).map(({ data }) => data), threads.map(({ threadId }) => ({ threadId })));
-  await t.rejects(deleteRoom(ctx, backend, 'room'), { code: 'room_not_found' });
-  t.match(JSON.parse(await getThread(peer, backend, kept.threadId)), { thread: { roomId: 'kept' } });
-});
+await t.test(
+  'a deleted room is unreachable immediately, with its threads, comments and state, and each thread has an event',
+  async (t) => {
+    const world = await createWorld(t);
+    const { ctx, peer, backend } = world;
+    const kept = await startThread(world, 'kept');
+    const threads = [];
+    for (let i = 0; i < 3; i++) threads.push(await startThread(world));
+    await setResolved(ctx, backend, threads[1]?.threadId ?? '', true);
+    await writeState(ctx, backend, 'room', Buffer.from('x'), false, always);
+    const before = (await world.events()).length;
+    t.equal(await deleteRoom(ctx, backend, 'room'), '{"deleted":true}');
+    await t.rejects(getRoom(peer, backend, 'room', { includeComments: false }), {
+      code: 'room_not_found',
+      message: 'Room not found',
+    });
+    t.strictSame(itemsOf(await listThreads(peer, backend, 'room', query('threads'))), []);
+    t.strictSame(
+      itemsOf<Room>(await listRooms(peer, backend, query('rooms'))).map(({ id }) => id),
+      ['kept'],
+    );
+    for (const { threadId } of threads) {
+      await t.rejects(getThread(peer, backend, threadId), { code: 'thread_not_found' });
+      await t.rejects(listComments(peer, backend, threadId, query('comments')), { code: 'thread_not_found' });
+    }
+    t.equal((await readState(peer, backend, 'room', null, always)).record.version, 0);
+    const emitted = (await world.events()).slice(before);
+    t.strictSame(
+      emitted.map(({ type }) => type),
+      ['thread.deleted', 'thread.deleted', 'thread.deleted', 'p2p.state.cleared'],
+    );
+    t.strictSame(
+      emitted.slice(0, 3).map(({ data }) => data),
+      threads.map(({ threadId }) => ({ threadId })),
+    );
+    await t.rejects(deleteRoom(ctx, backend, 'room'), { code: 'room_not_found' });
+    t.match(JSON.parse(await getThread(peer, backend, kept.threadId)), { thread: { roomId: 'kept' } });
+  },
+);
 
 await t.test('unreachable comments are removed afterwards, and only those', async (t) => {
   const world = await createWorld(t);
@@ -44,7 +59,11 @@ await t.test('unreachable comments are removed afterwards, and only those', asyn
   await addComment(world, threadId, { id: 'my-comment' });
   const kept = await startThread(world, 'kept');
   await deleteRoom(ctx, backend, 'room');
-  await t.rejects(startThread(world, 'room', { id: 'my-thread' }), { code: 'id_taken' }, 'its comments would come back');
+  await t.rejects(
+    startThread(world, 'room', { id: 'my-thread' }),
+    { code: 'id_taken' },
+    'its comments would come back',
+  );
   t.equal(await sweepRemovals(ctx, world.environment.id), 6);
   t.equal(await sweepRemovals(world.peer, world.environment.id), 0);
   t.strictSame(await ctx.store.range(`e/${world.environment.id}/t/my-thread`), []);
@@ -61,7 +80,10 @@ await t.test('the next thread creates the room again', async (t) => {
   await deleteRoom(world.ctx, world.backend, 'room');
   world.clock.advance(5);
   await startThread(world);
-  t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 1, openThreadCount: 1, metadata: {} }, threads: [{}] });
+  t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), {
+    room: { threadCount: 1, openThreadCount: 1, metadata: {} },
+    threads: [{}],
+  });
 });
 
 await t.test('threads and comments created while the room is deleted are either kept or deleted with it', async (t) => {
@@ -86,7 +108,9 @@ await t.test('threads and comments created while the room is deleted are either 
     if (listed.length === 0) {
       await t.rejects(getRoom(ctx, backend, roomId, { includeComments: false }), { code: 'room_not_found' });
     } else {
-      t.match(JSON.parse((await getRoom(ctx, backend, roomId, { includeComments: false })).text), { room: { threadCount: listed.length, openThreadCount: listed.length } });
+      t.match(JSON.parse((await getRoom(ctx, backend, roomId, { includeComments: false })).text), {
+        room: { threadCount: listed.length, openThreadCount: listed.length },
+      });
     }
     const events = (await world.events()).filter((event) => event.roomId === roomId);
     const living = new Set<string>();
@@ -104,10 +128,19 @@ await t.test('rooms can have metadata and be filtered by them', async (t) => {
   await startThread(world, 'a');
   await startThread(world, 'b');
   world.clock.advance(1000);
-  const { room } = JSON.parse(await patchRoom(ctx, backend, 'a', { metadata: { site: 'docs', build: 7 } })) as { room: Room };
-  t.match(room, { id: 'a', metadata: { site: 'docs', build: 7 }, updatedAt: '2026-01-02T03:04:06.678Z', lastActivityAt: '2026-01-02T03:04:05.678Z', threadCount: 1 });
+  const { room } = JSON.parse(await patchRoom(ctx, backend, 'a', { metadata: { site: 'docs', build: 7 } })) as {
+    room: Room;
+  };
+  t.match(room, {
+    id: 'a',
+    metadata: { site: 'docs', build: 7 },
+    updatedAt: '2026-01-02T03:04:06.678Z',
+    lastActivityAt: '2026-01-02T03:04:05.678Z',
+    threadCount: 1,
+  });
   t.match(JSON.parse((await getRoom(peer, backend, 'a', { includeComments: false })).text), { room });
-  const found = async (search: string) => itemsOf<Room>(await listRooms(peer, backend, query('rooms', search))).map(({ id }) => id);
+  const found = async (search: string) =>
+    itemsOf<Room>(await listRooms(peer, backend, query('rooms', search))).map(({ id }) => id);
   t.strictSame(await found('metadata.site=docs'), ['a']);
   t.strictSame(await found('metadata.site=docs&metadata.build=7'), ['a']);
   t.strictSame(await found('metadata.site=docs&metadata.build=8'), []);
@@ -124,12 +157,21 @@ await t.test('only keys with the permission change and delete rooms, and only ex
     (actor: Actor, roomId: string) => patchRoom(ctx, actor, roomId, { metadata: {} }),
     (actor: Actor, roomId: string) => deleteRoom(ctx, actor, roomId),
   ];
-  for (const actor of [world.ann, { ...world.ann, role: 'moderator' as const }, { ...backend, scope: 'read' as const }, { ...backend, rooms: ['other'] }]) {
+  for (const actor of [
+    world.ann,
+    { ...world.ann, role: 'moderator' as const },
+    { ...backend, scope: 'read' as const },
+    { ...backend, rooms: ['other'] },
+  ]) {
     for (const change of changes) await t.rejects(change(actor, 'room'), { code: 'forbidden' });
   }
   for (const change of changes) await t.rejects(change(backend, 'unknown'), { code: 'room_not_found' });
   await t.rejects(patchRoom(ctx, backend, 'room', {}), { message: 'metadata is required' });
-  await t.rejects(patchRoom(ctx, backend, 'room', { metadata: { a: null } }), { message: 'metadata.a must be a string, a number or a boolean' });
-  await t.rejects(patchRoom(ctx, backend, 'room', { metadata: { a: 'x'.repeat(4001) } }), { message: 'metadata.a must be at most 4000 characters' });
+  await t.rejects(patchRoom(ctx, backend, 'room', { metadata: { a: null } }), {
+    message: 'metadata.a must be a string, a number or a boolean',
+  });
+  await t.rejects(patchRoom(ctx, backend, 'room', { metadata: { a: 'x'.repeat(4001) } }), {
+    message: 'metadata.a must be at most 4000 characters',
+  });
   t.equal(await deleteRoom(ctx, { ...backend, scope: 'moderate' }, 'room'), '{"deleted":true}');
 });

@@ -14,9 +14,17 @@ async function slicesOf(slices: AsyncIterable<readonly Entry[]>): Promise<string
 await t.test('a partition is read in slices, without an empty one at the end', async (t) => {
   const { store } = (await createWorld(t)).ctx;
   t.strictSame(await slicesOf(scanSlices(store, PARTITION)), []);
-  await store.transact((tx) => Promise.resolve(['a1', 'a2', 'a3', 'a4', 'b1'].forEach((key) => tx.put(PARTITION, key, '1'))));
-  t.strictSame(await slicesOf(scanSlices(store, PARTITION, { prefix: 'a', limit: 2 })), [['a1', 'a2'], ['a3', 'a4']]);
-  t.strictSame(await slicesOf(scanSlices(store, PARTITION, { reverse: true, limit: 3 })), [['b1', 'a4', 'a3'], ['a2', 'a1']]);
+  await store.transact((tx) =>
+    Promise.resolve(['a1', 'a2', 'a3', 'a4', 'b1'].forEach((key) => tx.put(PARTITION, key, '1'))),
+  );
+  t.strictSame(await slicesOf(scanSlices(store, PARTITION, { prefix: 'a', limit: 2 })), [
+    ['a1', 'a2'],
+    ['a3', 'a4'],
+  ]);
+  t.strictSame(await slicesOf(scanSlices(store, PARTITION, { reverse: true, limit: 3 })), [
+    ['b1', 'a4', 'a3'],
+    ['a2', 'a1'],
+  ]);
 });
 
 await t.test('entries that are deleted during the scan do not end it', async (t) => {

@@ -1,7 +1,14 @@
 import t from 'tap';
 import { editComment } from '../../src/domain/comments/comments.ts';
 import { getRoom, listRooms } from '../../src/domain/rooms/rooms.ts';
-import { createThread, deleteThread, getThread, listThreads, patchThread, setResolved } from '../../src/domain/comments/threads.ts';
+import {
+  createThread,
+  deleteThread,
+  getThread,
+  listThreads,
+  patchThread,
+  setResolved,
+} from '../../src/domain/comments/threads.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';
@@ -17,7 +24,15 @@ await t.test('creating a thread returns it with its first comment, and the event
   t.equal(outcome.status, 201);
   const { thread } = JSON.parse(outcome.body) as { thread: Thread & { comments: Comment[] } };
   const [comment] = thread.comments;
-  t.match(comment, { threadId: thread.id, userId: 'ann', body: 'first', mentions: ['bob'], metadata: {}, createdAt: at(0), editedAt: null });
+  t.match(comment, {
+    threadId: thread.id,
+    userId: 'ann',
+    body: 'first',
+    mentions: ['bob'],
+    metadata: {},
+    createdAt: at(0),
+    editedAt: null,
+  });
   const shown = { x: 0, y: 1, selector: '#x', path: '/body', elementOffsetX: -3.5, scrollY: 1e9 };
   t.same(Object.keys(thread).slice(0, 6), ['id', 'roomId', 'resolved', 'position', 'comments', 'createdAt']);
   const { comments: _, ...listed } = thread;
@@ -38,7 +53,12 @@ await t.test('creating a thread returns it with its first comment, and the event
   });
   const events = await world.events();
   t.equal(events.length, 1);
-  t.match(events[0], { type: 'thread.created', roomId: 'päge/1', threadId: thread.id, actor: { userId: 'ann', via: 'rest' } });
+  t.match(events[0], {
+    type: 'thread.created',
+    roomId: 'päge/1',
+    threadId: thread.id,
+    actor: { userId: 'ann', via: 'rest' },
+  });
   t.same(events[0]?.data, { thread: listed, comment });
   t.same(JSON.parse(await getThread(world.peer, world.backend, thread.id)), { thread: listed, comments: [comment] });
 });
@@ -46,13 +66,17 @@ await t.test('creating a thread returns it with its first comment, and the event
 await t.test('a thread without a position has null for its coordinates', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
-  t.match(JSON.parse(await getThread(world.ctx, world.backend, threadId)), { thread: { position: null, positionX: null, positionY: null } });
+  t.match(JSON.parse(await getThread(world.ctx, world.backend, threadId)), {
+    thread: { position: null, positionX: null, positionY: null },
+  });
 });
 
 await t.test('bad rooms, authors, positions and taken ids are refused, and leave no room behind', async (t) => {
   const world = await createWorld(t);
-  const create = (roomId: string, fields: object = {}) => createThread(world.ctx, world.backend, roomId, { userId: 'ann', body: 'x', ...fields }, null);
-  for (const roomId of ['', 'x'.repeat(513), 'a\u0007', '\ud800']) await t.rejects(create(roomId), { code: 'invalid_request', message: /^roomId must/ });
+  const create = (roomId: string, fields: object = {}) =>
+    createThread(world.ctx, world.backend, roomId, { userId: 'ann', body: 'x', ...fields }, null);
+  for (const roomId of ['', 'x'.repeat(513), 'a\u0007', '\ud800'])
+    await t.rejects(create(roomId), { code: 'invalid_request', message: /^roomId must/ });
   await t.rejects(create('room', { userId: 'nobody' }), { code: 'unknown_user' });
   await t.rejects(create('room', { position: { x: 2, y: 0 } }), { message: 'position.x must be between 0 and 1' });
   t.same(itemsOf(await listRooms(world.ctx, world.backend, query('rooms'))), []);
@@ -66,7 +90,10 @@ await t.test('resolving and reopening emit one event, and repeating them changes
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   world.clock.advance(10);
-  t.equal(await patchThread(world.ctx, world.ann, threadId, { resolved: true }), `{"threadId":"${threadId}","resolved":true}`);
+  t.equal(
+    await patchThread(world.ctx, world.ann, threadId, { resolved: true }),
+    `{"threadId":"${threadId}","resolved":true}`,
+  );
   world.clock.advance(10);
   t.equal(await setResolved(world.peer, world.bob, threadId, true), `{"threadId":"${threadId}","resolved":true}`);
   const resolved = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
@@ -77,18 +104,33 @@ await t.test('resolving and reopening emit one event, and repeating them changes
   await setResolved(world.ctx, world.backend, threadId, false);
   const reopened = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
   t.match(reopened.thread, { resolved: false, resolvedAt: null, resolvedBy: null, updatedAt: at(20) });
-  t.match((await world.events()).at(-1), { type: 'thread.reopened', actor: { userId: null, via: 'rest' }, data: reopened.thread });
-  await t.rejects(patchThread(world.ctx, world.backend, threadId, { resolved: 1 }), { message: 'resolved must be a boolean' });
-  await t.rejects(patchThread(world.ctx, world.backend, 'th_none', { resolved: true }), { code: 'thread_not_found', message: 'Thread not found' });
+  t.match((await world.events()).at(-1), {
+    type: 'thread.reopened',
+    actor: { userId: null, via: 'rest' },
+    data: reopened.thread,
+  });
+  await t.rejects(patchThread(world.ctx, world.backend, threadId, { resolved: 1 }), {
+    message: 'resolved must be a boolean',
+  });
+  await t.rejects(patchThread(world.ctx, world.backend, 'th_none', { resolved: true }), {
+    code: 'thread_not_found',
+    message: 'Thread not found',
+  });
   await t.rejects(patchThread(world.ctx, { ...world.ann, role: 'viewer' }, threadId, {}), { code: 'forbidden' });
 });
 
 await t.test('many concurrent resolves and reopens all succeed', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
-  await Promise.all(Array.from({ length: 20 }, (_, i) => setResolved(i % 2 === 0 ? world.ctx : world.peer, world.backend, threadId, i % 4 < 2)));
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      setResolved(i % 2 === 0 ? world.ctx : world.peer, world.backend, threadId, i % 4 < 2),
+    ),
+  );
   const { thread } = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
-  const { room } = JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text) as { room: Room };
+  const { room } = JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text) as {
+    room: Room;
+  };
   t.equal(room.openThreadCount, thread.resolved ? 0 : 1);
 });
 
@@ -104,12 +146,23 @@ await t.test('deleting a thread deletes its comments and lowers the counts of th
   t.equal(await deleteThread(world.ctx, world.ann, threadId), '{"deleted":true}');
   await t.rejects(deleteThread(world.ctx, world.ann, threadId), { code: 'thread_not_found' });
   t.match((await world.events()).at(-1), { type: 'thread.deleted', roomId: 'room', threadId, data: { threadId } });
-  const { room, threads } = JSON.parse((await getRoom(world.peer, world.backend, 'room', { includeComments: false })).text) as { room: Room; threads: Thread[] };
+  const { room, threads } = JSON.parse(
+    (await getRoom(world.peer, world.backend, 'room', { includeComments: false })).text,
+  ) as { room: Room; threads: Thread[] };
   t.match(room, { threadCount: 1, openThreadCount: 1 });
-  t.same(threads.map(({ id }) => id), [kept.threadId]);
-  t.same((await world.ctx.store.range(`e/${world.environment.id}/c`)).map(({ key }) => key), ['chosen-kept']);
+  t.same(
+    threads.map(({ id }) => id),
+    [kept.threadId],
+  );
+  t.same(
+    (await world.ctx.store.range(`e/${world.environment.id}/c`)).map(({ key }) => key),
+    ['chosen-kept'],
+  );
   await deleteThread(world.ctx, world.backend, kept.threadId);
-  t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 0 }, threads: [] });
+  t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), {
+    room: { threadCount: 0 },
+    threads: [],
+  });
 });
 
 await t.test('the threads of a room are listed newest first, in pages and with every filter', async (t) => {
@@ -118,7 +171,14 @@ await t.test('the threads of a room are listed newest first, in pages and with e
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) {
     world.clock.advance(i === 3 ? 0 : 10);
-    ids.push((await startThread(world, 'room', { userId: i === 0 ? 'bob' : 'ann', metadata: { n: i, even: i % 2 === 0, name: 'x' } })).threadId);
+    ids.push(
+      (
+        await startThread(world, 'room', {
+          userId: i === 0 ? 'bob' : 'ann',
+          metadata: { n: i, even: i % 2 === 0, name: 'x' },
+        })
+      ).threadId,
+    );
   }
   await startThread(world, 'room2');
   const [first, second, third] = ids as [string, string, string];
@@ -140,9 +200,15 @@ await t.test('the threads of a room are listed newest first, in pages and with e
   t.same(await idsOf(`createdSince=${at(30)}`), [ids[4], ids[3], ids[2]]);
   t.same((await idsOf(`updatedSince=${at(140)}`)).toSorted(), [second, third].toSorted());
   t.same((await idsOf('sort=updatedAt')).slice(0, 2).toSorted(), [second, third].toSorted());
-  for (const search of ['', 'order=asc', 'sort=updatedAt', 'resolved=false', 'sort=updatedAt&order=asc&resolved=false']) {
+  for (const search of [
+    '',
+    'order=asc',
+    'sort=updatedAt',
+    'resolved=false',
+    'sort=updatedAt&order=asc&resolved=false',
+  ]) {
     const collected: string[] = [];
-    for (let cursor = ''; ; ) {
+    for (let cursor = ''; ;) {
       const page = await list(`${search}&limit=2${cursor}`);
       collected.push(...itemsOf<Thread>(page).map(({ id }) => id));
       if (page.nextCursor === null) break;
@@ -159,7 +225,9 @@ await t.test('cached lists and threads follow every change immediately, on every
     const texts = [];
     for (const worker of [world.ctx, world.peer]) {
       const list = Buffer.from((await listThreads(worker, world.backend, 'room', query('threads'))).text).toString();
-      texts.push(`${list} ${await getThread(worker, world.backend, threadId)} ${(await getRoom(worker, world.backend, 'room', { includeComments: true })).text}`);
+      texts.push(
+        `${list} ${await getThread(worker, world.backend, threadId)} ${(await getRoom(worker, world.backend, 'room', { includeComments: true })).text}`,
+      );
     }
     t.equal(texts[0], texts[1]);
     return texts[0] ?? '';
@@ -188,7 +256,8 @@ await t.test('rooms are listed by scope and filter, and one room is read with it
   world.clock.advance(10);
   await startThread(world, 'a/1');
   const list = (search: string, actor = world.backend) => listRooms(world.ctx, actor, query('rooms', search));
-  const idsOf = async (search: string, actor = world.backend) => itemsOf<Room>(await list(search, actor)).map(({ id }) => id);
+  const idsOf = async (search: string, actor = world.backend) =>
+    itemsOf<Room>(await list(search, actor)).map(({ id }) => id);
   t.same(await idsOf(''), ['b~ü', 'a/2', 'a/1']);
   t.same(await idsOf('order=asc'), ['a/1', 'a/2', 'b~ü']);
   t.same(await idsOf('sort=updatedAt'), ['a/1', 'b~ü', 'a/2']);
@@ -197,9 +266,31 @@ await t.test('rooms are listed by scope and filter, and one room is read with it
   t.same(await idsOf('', { ...world.backend, rooms: ['a/2', 'b*'] }), ['b~ü', 'a/2']);
   const page = await list('limit=1');
   t.same(await idsOf(`limit=1&cursor=${page.nextCursor}`), ['a/2']);
-  const { room, threads } = JSON.parse((await getRoom(world.ctx, world.backend, 'a/1', { includeComments: true })).text) as { room: Room; threads: (Thread & { comments: Comment[] })[] };
-  t.match(room, { id: 'a/1', roomId: 'a/1', threadCount: 2, openThreadCount: 2, metadata: {}, createdAt: at(10), updatedAt: at(40), lastActivityAt: at(40) });
-  t.same(threads.map(({ createdAt, comments }) => [createdAt, comments.length]), [[at(40), 1], [at(10), 1]]);
-  await t.rejects(getRoom(world.ctx, world.backend, 'nowhere', { includeComments: false }), { code: 'room_not_found', message: 'Room not found' });
-  await t.rejects(getRoom(world.ctx, { ...world.backend, rooms: ['b'] }, 'a/1', { includeComments: false }), { code: 'forbidden' });
+  const { room, threads } = JSON.parse(
+    (await getRoom(world.ctx, world.backend, 'a/1', { includeComments: true })).text,
+  ) as { room: Room; threads: (Thread & { comments: Comment[] })[] };
+  t.match(room, {
+    id: 'a/1',
+    roomId: 'a/1',
+    threadCount: 2,
+    openThreadCount: 2,
+    metadata: {},
+    createdAt: at(10),
+    updatedAt: at(40),
+    lastActivityAt: at(40),
+  });
+  t.same(
+    threads.map(({ createdAt, comments }) => [createdAt, comments.length]),
+    [
+      [at(40), 1],
+      [at(10), 1],
+    ],
+  );
+  await t.rejects(getRoom(world.ctx, world.backend, 'nowhere', { includeComments: false }), {
+    code: 'room_not_found',
+    message: 'Room not found',
+  });
+  await t.rejects(getRoom(world.ctx, { ...world.backend, rooms: ['b'] }, 'a/1', { includeComments: false }), {
+    code: 'forbidden',
+  });
 });

@@ -11,7 +11,11 @@ const now = Math.floor(START / 1000);
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** A token assembled by hand, so that it can be invalid in any way. */
-function token(payload: object, header: object = { alg: 'HS256', kid: 'k1' }, secret: string | Buffer = SECRET): string {
+function token(
+  payload: object,
+  header: object = { alg: 'HS256', kid: 'k1' },
+  secret: string | Buffer = SECRET,
+): string {
   const signed = `${base64(header)}.${base64(payload)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
@@ -39,10 +43,33 @@ await t.test('a valid token gives its claims', async (t) => {
     issuedAt: now * 1000,
     signedBy: 'k1 2026-01-02T03:04:05.678Z',
   });
-  const full = { ...good, name: 'Ann', picture: 'https://a.example/p.png', email: 'a@b', role: 'viewer', rooms: ['a', 'b/*'], metadata: { a: 1 }, aud: ['x', 'dev'] };
-  t.match(await verifyUserToken(ctx, environment, token(full)), { role: 'viewer', rooms: ['a', 'b/*'], name: 'Ann', avatarUrl: full.picture, email: 'a@b', metadata: { a: 1 } });
-  t.match(await verifyUserToken(ctx, environment, token({ ...good, avatar: full.picture, name: null, aud: environment.id })), { avatarUrl: full.picture, name: undefined });
-  t.match(await verifyUserToken(ctx, environment, token(good, { alg: 'HS256' })), { userId: 'ann' }, 'no kid is needed with one key');
+  const full = {
+    ...good,
+    name: 'Ann',
+    picture: 'https://a.example/p.png',
+    email: 'a@b',
+    role: 'viewer',
+    rooms: ['a', 'b/*'],
+    metadata: { a: 1 },
+    aud: ['x', 'dev'],
+  };
+  t.match(await verifyUserToken(ctx, environment, token(full)), {
+    role: 'viewer',
+    rooms: ['a', 'b/*'],
+    name: 'Ann',
+    avatarUrl: full.picture,
+    email: 'a@b',
+    metadata: { a: 1 },
+  });
+  t.match(
+    await verifyUserToken(ctx, environment, token({ ...good, avatar: full.picture, name: null, aud: environment.id })),
+    { avatarUrl: full.picture, name: undefined },
+  );
+  t.match(
+    await verifyUserToken(ctx, environment, token(good, { alg: 'HS256' })),
+    { userId: 'ann' },
+    'no kid is needed with one key',
+  );
 });
 
 await t.test('an invalid token is refused with the reason', async (t) => {
@@ -66,8 +93,16 @@ await t.test('an invalid token is refused with the reason', async (t) => {
     ['a sub with a control character', token({ ...good, sub: 'a\n' }), /sub/],
     ['another audience', token({ ...good, aud: 'prod' }), /audience/],
     ['a life too long', token({ ...good, exp: now + 86_401 }), /lifetime \(exp - iat\) must be at most 86400 seconds/],
-    ['a life too long from now, without iat', token({ sub: 'ann', exp: now + 86_460 }), /expiry \(exp\) must be at most 86400 seconds from now, not 86460/],
-    ['an iat in the future', token({ ...good, iat: now + 86_400, exp: now + 172_800 }), /must be at most 86400 seconds from now/],
+    [
+      'a life too long from now, without iat',
+      token({ sub: 'ann', exp: now + 86_460 }),
+      /expiry \(exp\) must be at most 86400 seconds from now, not 86460/,
+    ],
+    [
+      'an iat in the future',
+      token({ ...good, iat: now + 86_400, exp: now + 172_800 }),
+      /must be at most 86400 seconds from now/,
+    ],
     ['not yet valid', token({ ...good, nbf: now + 31 }), /nbf/],
     ['an unknown role', token({ ...good, role: 'admin' }), /role must be one of viewer, member, moderator/],
     ['rooms that are no list', token({ ...good, rooms: 'a' }), /rooms must be an array/],
@@ -75,7 +110,8 @@ await t.test('an invalid token is refused with the reason', async (t) => {
     ['metadata too large', token({ ...good, metadata: { a: 'x'.repeat(3000), b: 'x'.repeat(3000) } }), /4096 bytes/],
     ['a token too long', token({ ...good, x: 'x'.repeat(9000) }), /8192/],
   ];
-  for (const [name, text, message] of cases) await t.rejects(verifyUserToken(ctx, environment, text), { code: 'invalid_token', message }, name);
+  for (const [name, text, message] of cases)
+    await t.rejects(verifyUserToken(ctx, environment, text), { code: 'invalid_token', message }, name);
 });
 
 await t.test('a token is valid until thirty seconds after its expiry, cached or not', async (t) => {
@@ -96,12 +132,18 @@ await t.test('with several keys a token must name its key, and a removed key sto
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
   const other = await addSigningKey(ctx, environment, { kind: 'secret' });
   t.match(other, { kind: 'secret', alg: 'HS256', secret: /^[0-9A-Za-z]{43}$/ });
-  await t.rejects(verifyUserToken(ctx, environment, token(good, { alg: 'HS256' })), { message: /names no key \(kid\)/ });
+  await t.rejects(verifyUserToken(ctx, environment, token(good, { alg: 'HS256' })), {
+    message: /names no key \(kid\)/,
+  });
   await t.resolves(verifyUserToken(peer, environment, token(good)));
   await removeSigningKey(ctx, environment, 'k1');
-  for (const worker of [ctx, peer]) await t.rejects(verifyUserToken(worker, environment, token(good)), { code: 'invalid_token' });
+  for (const worker of [ctx, peer])
+    await t.rejects(verifyUserToken(worker, environment, token(good)), { code: 'invalid_token' });
   await t.rejects(removeSigningKey(ctx, environment, 'k1'), { code: 'key_not_found' });
-  t.same((await listSigningKeys(ctx, environment)).map(({ kid }) => kid), [other.kid]);
+  t.same(
+    (await listSigningKeys(ctx, environment)).map(({ kid }) => kid),
+    [other.kid],
+  );
 });
 
 await t.test('an issuer that the environment requires is required', async (t) => {
@@ -124,12 +166,24 @@ await t.test('public keys verify only with their own algorithm and an audience',
     const alg = name as keyof typeof pairs;
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
     const key = alg === 'ES256' ? JSON.stringify(publicKey.export({ format: 'jwk' })) : pem;
-    t.match(await addSigningKey(ctx, environment, { kind: 'public', alg, key, kid: alg }), { kind: 'public', alg, key: pem });
+    t.match(await addSigningKey(ctx, environment, { kind: 'public', alg, key, kid: alg }), {
+      kind: 'public',
+      alg,
+      key: pem,
+    });
     const header = { alg, kid: alg };
     await t.resolves(verifyUserToken(ctx, environment, signedWith(privateKey, header, { ...good, aud: 'dev' })), alg);
-    await t.rejects(verifyUserToken(ctx, environment, signedWith(privateKey, header, good)), { message: /audience/ }, `${alg} without audience`);
+    await t.rejects(
+      verifyUserToken(ctx, environment, signedWith(privateKey, header, good)),
+      { message: /audience/ },
+      `${alg} without audience`,
+    );
     const confused = token({ ...good, aud: 'dev' }, { alg: 'HS256', kid: alg }, Buffer.from(pem));
-    await t.rejects(verifyUserToken(ctx, environment, confused), { code: 'invalid_token' }, `${alg} confused with HS256`);
+    await t.rejects(
+      verifyUserToken(ctx, environment, confused),
+      { code: 'invalid_token' },
+      `${alg} confused with HS256`,
+    );
   }
 });
 
@@ -145,11 +199,16 @@ await t.test('a key set verifies the tokens of its provider, and its failures re
   const ctx = { ...world.ctx, fetch };
   await addSigningKey(ctx, environment, { kind: 'jwks', alg: 'RS256', url: 'https://id.example/jwks', kid: 'ours' });
   const signed = (payload: object, kid = 'theirs') => signedWith(provider.privateKey, { alg: 'RS256', kid }, payload);
-  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' })), { code: 'invalid_token', message: 'Invalid token: the key set (JWKS) of the environment can’t be read' });
+  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' })), {
+    code: 'invalid_token',
+    message: 'Invalid token: the key set (JWKS) of the environment can’t be read',
+  });
   fails = false;
   t.match(await verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' })), { userId: 'ann' });
   await t.rejects(verifyUserToken(ctx, environment, signed(good)), { code: 'invalid_token', message: /audience/ });
-  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), { code: 'invalid_token' });
+  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), {
+    code: 'invalid_token',
+  });
 });
 
 await t.test('a key set finds new keys of its provider after the clock was set back', async (t) => {
@@ -160,10 +219,16 @@ await t.test('a key set finds new keys of its provider after the clock was set b
   const ctx = { ...base, fetch: async (): Promise<Response> => Response.json({ keys: published }) };
   await addSigningKey(ctx, environment, { kind: 'jwks', alg: 'RS256', url: 'https://id.example/jwks', kid: 'ours' });
   const payload = { ...good, aud: 'dev' };
-  await t.resolves(verifyUserToken(ctx, environment, signedWith(first.privateKey, { alg: 'RS256', kid: 'first' }, payload)));
+  await t.resolves(
+    verifyUserToken(ctx, environment, signedWith(first.privateKey, { alg: 'RS256', kid: 'first' }, payload)),
+  );
   published.push({ ...second.publicKey.export({ format: 'jwk' }), kid: 'second', alg: 'RS256' });
   const rotated = signedWith(second.privateKey, { alg: 'RS256', kid: 'second' }, payload);
-  await t.rejects(verifyUserToken(ctx, environment, rotated), { code: 'invalid_token' }, 'the key set was loaded a moment ago');
+  await t.rejects(
+    verifyUserToken(ctx, environment, rotated),
+    { code: 'invalid_token' },
+    'the key set was loaded a moment ago',
+  );
   clock.set(clock.now() - 3_600_000);
   await t.resolves(verifyUserToken(ctx, environment, rotated));
 });
@@ -182,12 +247,26 @@ await t.test('invalid signing keys are refused when they are registered', async 
   await t.rejects(add({ kind: 'public', alg: 'EdDSA', key: 'nonsense' }), { message: /public key as PEM/ });
   const privatePem = ed.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   await t.rejects(add({ kind: 'public', alg: 'EdDSA', key: privatePem }), { message: /private key must never/ });
-  await t.rejects(add({ kind: 'public', alg: 'EdDSA', key: JSON.stringify(ed.privateKey.export({ format: 'jwk' })) }), { message: /private key must never/ });
-  for (const url of ['http://id.example/jwks', 'nonsense', 'https://u:p@id.example/', 'https://localhost/', 'https://127.0.0.1/', 'https://[::1]/', 'https://[::ffff:10.0.0.1]/', 'https://0x7f.1/']) {
+  await t.rejects(add({ kind: 'public', alg: 'EdDSA', key: JSON.stringify(ed.privateKey.export({ format: 'jwk' })) }), {
+    message: /private key must never/,
+  });
+  for (const url of [
+    'http://id.example/jwks',
+    'nonsense',
+    'https://u:p@id.example/',
+    'https://localhost/',
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://0x7f.1/',
+  ]) {
     await t.rejects(add({ kind: 'jwks', alg: 'RS256', url }), { message: /^url must/ }, url);
   }
   await add({ kind: 'jwks', alg: 'RS256', url: 'https://id.example/jwks', kid: 'provider' });
-  await t.rejects(add({ kind: 'jwks', alg: 'RS256', url: 'https://other.example/jwks' }), { code: 'id_taken', message: /JWKS address already/ });
+  await t.rejects(add({ kind: 'jwks', alg: 'RS256', url: 'https://other.example/jwks' }), {
+    code: 'id_taken',
+    message: /JWKS address already/,
+  });
   await t.rejects(add({ kind: 'secret', kid: 'provider' }), { code: 'id_taken' });
   t.equal(createPublicKey(pem(ed.publicKey)).asymmetricKeyType, 'ed25519');
 });
@@ -197,11 +276,30 @@ await t.test('a signed token verifies, and its bounds are checked', async (t) =>
   const issue = (over: object = {}) => signUserToken(ctx, environment, { userId: 'ann', ttlSeconds: 60, ...over });
   await t.rejects(issue(), { message: /no signing secret/ });
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
-  const { token: text, expiresAt } = await issue({ name: 'Ann', role: 'moderator', rooms: ['a'], avatarUrl: 'https://a.example/' });
+  const { token: text, expiresAt } = await issue({
+    name: 'Ann',
+    role: 'moderator',
+    rooms: ['a'],
+    avatarUrl: 'https://a.example/',
+  });
   t.equal(expiresAt, new Date((now + 60) * 1000).toISOString());
-  t.same(JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()), { alg: 'HS256', kid: 'k1', typ: 'JWT' });
-  t.match(await verifyUserToken(ctx, environment, text), { userId: 'ann', name: 'Ann', role: 'moderator', rooms: ['a'], avatarUrl: 'https://a.example/' });
-  for (const ttlSeconds of [0, 86_401, 1.5]) await t.rejects(issue({ ttlSeconds }), { code: 'invalid_request', message: 'ttl must be between 1 and 86400 seconds' });
+  t.same(JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()), {
+    alg: 'HS256',
+    kid: 'k1',
+    typ: 'JWT',
+  });
+  t.match(await verifyUserToken(ctx, environment, text), {
+    userId: 'ann',
+    name: 'Ann',
+    role: 'moderator',
+    rooms: ['a'],
+    avatarUrl: 'https://a.example/',
+  });
+  for (const ttlSeconds of [0, 86_401, 1.5])
+    await t.rejects(issue({ ttlSeconds }), {
+      code: 'invalid_request',
+      message: 'ttl must be between 1 and 86400 seconds',
+    });
   await t.rejects(issue({ userId: '' }), { message: 'userId must be 1 to 128 characters' });
 });
 
@@ -210,7 +308,14 @@ await t.test('a publishable key and a token authenticate a user', async (t) => {
   const { value } = await createKey(ctx, environment, { kind: 'publishable' });
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
   const { actor, claims } = await authenticateUser(ctx, value, token(good), 'ws');
-  t.match(actor, { kind: 'user', userId: 'ann', role: 'member', rooms: null, via: 'ws', environment: { id: environment.id } });
+  t.match(actor, {
+    kind: 'user',
+    userId: 'ann',
+    role: 'member',
+    rooms: null,
+    via: 'ws',
+    environment: { id: environment.id },
+  });
   t.match(claims, { userId: 'ann' });
   await t.rejects(authenticateUser(ctx, 'pk_x', token(good), 'ws'), { code: 'invalid_key' });
   await updateEnvironment(ctx, environment.id, { disabled: true });

@@ -34,11 +34,16 @@ await t.test('an error names the field and the bound', async (t) => {
     [patch, { resolved: 'true' }, 'resolved must be a boolean'],
     [user, { kind: 'robot' }, 'kind must be one of user, bot'],
     [user, { name: 'a\udc00' }, 'name must be well-formed Unicode, without lone surrogates'],
-    [thread, { ...good, position: { x: 0, y: 0, path: '\ud800' } }, 'position.path must be well-formed Unicode, without lone surrogates'],
+    [
+      thread,
+      { ...good, position: { x: 0, y: 0, path: '\ud800' } },
+      'position.path must be well-formed Unicode, without lone surrogates',
+    ],
     [user, { name: '' }, 'name must be 1 to 256 characters'],
     [user, { avatarUrl: 'x'.repeat(2049) }, 'avatarUrl must be at most 2048 characters'],
   ] as [InputSchema<never>, unknown, string][];
-  for (const [schema, value, message] of cases) t.throws(() => validate(schema, value), { code: 'invalid_request', message }, message);
+  for (const [schema, value, message] of cases)
+    t.throws(() => validate(schema, value), { code: 'invalid_request', message }, message);
 });
 
 await t.test('a body that is not an object is refused', async (t) => {
@@ -55,43 +60,72 @@ await t.test('bounds are inclusive and unknown fields pass', async (t) => {
 });
 
 await t.test('keys that reach a prototype are dropped from metadata', async (t) => {
-  const value: unknown = JSON.parse('{"userId":"ann","body":"x","metadata":{"__proto__":{"evil":1},"constructor":"x","ok":1},"__proto__":{"body":1}}');
+  const value: unknown = JSON.parse(
+    '{"userId":"ann","body":"x","metadata":{"__proto__":{"evil":1},"constructor":"x","ok":1},"__proto__":{"body":1}}',
+  );
   const { metadata = {} } = validate(comment, value);
   t.same(Object.entries(metadata), [['ok', 1]]);
 });
 
 await t.test('null means that an optional field is absent, also inside of another', async (t) => {
   t.same(validate(thread, { ...good, position: null, mentions: null, metadata: null }), good);
-  t.same(validate(thread, { ...good, position: { x: 0, y: 1, selector: null } }), { ...good, position: { x: 0, y: 1 } });
+  t.same(validate(thread, { ...good, position: { x: 0, y: 1, selector: null } }), {
+    ...good,
+    position: { x: 0, y: 1 },
+  });
   for (const [value, message] of [
     [{ ...good, userId: null }, 'userId must be a string'],
     [{ ...good, position: { x: null, y: 1 } }, 'position.x must be a number'],
     [{ ...good, mentions: [null] }, 'mentions[0] must be a string'],
     [{ ...good, metadata: { key: null } }, 'metadata.key must be a string, a number or a boolean'],
-  ] as const) t.throws(() => validate(thread, value), { code: 'invalid_request', message });
+  ] as const)
+    t.throws(() => validate(thread, value), { code: 'invalid_request', message });
 });
 
 await t.test('a long key in a message is cut', async (t) => {
-  t.throws(() => validate(comment, { ...good, metadata: { ['k'.repeat(5000)]: [] } }), { message: /^metadata\.k{60}… must be/ });
+  t.throws(() => validate(comment, { ...good, metadata: { ['k'.repeat(5000)]: [] } }), {
+    message: /^metadata\.k{60}… must be/,
+  });
 });
 
-await t.test('texts, ids, mentions, metadata and positions are checked against the limits of the environment', async (t) => {
-  const limits = { ...defaultLimits, bodyLength: 3, mentions: 2, metadataKeys: 1, metadataValueLength: 2, metadataKeyLength: 2, selectorLength: 2, idLength: 4, roomIdLength: 4 };
-  t.doesNotThrow(() => checkBody('abc', limits));
-  for (const body of ['', 'abcd']) t.throws(() => checkBody(body, limits), { message: 'body must be 1 to 3 characters' });
-  t.throws(() => checkBody(' \n', limits), { message: 'body must be 1 to 3 characters, not only white space or characters that show nothing' });
-  t.throws(() => checkRoomId('abcde', limits), { message: 'roomId must be 1 to 4 characters' });
-  t.throws(() => checkRoomId('', limits), { message: 'roomId must be 1 to 4 characters' });
-  for (const id of ['a\nb', '\u0000', 'a\ud800']) t.throws(() => checkRoomId(id, limits), { message: /^roomId must not contain/ });
-  t.doesNotThrow(() => checkRoomId('ü/😀', limits));
-  t.same(checkMentions(['b', 'a'], limits), ['b', 'a']);
-  t.same(checkMentions(['b', 'a', 'b'], { ...limits, mentions: 3 }), ['b', 'a']);
-  t.throws(() => checkMentions(['a', 'b', 'c'], limits), { message: 'mentions must hold at most 2 user ids' });
-  t.throws(() => checkMentions(['a', ''], limits), { message: 'mentions[1] must be 1 to 4 characters' });
-  t.throws(() => checkMetadata({ a: 1, b: 2 }, limits), { message: 'metadata must hold at most 1 keys' });
-  t.throws(() => checkMetadata({ abc: 1 }, limits), { message: 'Keys of metadata must be 1 to 2 characters' });
-  t.throws(() => checkMetadata({ a: 'xyz' }, limits), { message: 'metadata.a must be at most 2 characters' });
-  t.throws(() => checkPosition({ x: 0, y: 0, selector: 'abc' }, limits), { message: 'position.selector must be at most 2 characters' });
-  t.throws(() => checkPosition({ x: 0, y: 0, path: 'abc' }, limits), { message: 'position.path must be at most 2 characters' });
-  t.equal(JSON.stringify(checkPosition({ y: 1, x: 0.5, ...{ surprise: 1 } }, limits)), '{"x":0.5,"y":1}');
-});
+await t.test(
+  'texts, ids, mentions, metadata and positions are checked against the limits of the environment',
+  async (t) => {
+    const limits = {
+      ...defaultLimits,
+      bodyLength: 3,
+      mentions: 2,
+      metadataKeys: 1,
+      metadataValueLength: 2,
+      metadataKeyLength: 2,
+      selectorLength: 2,
+      idLength: 4,
+      roomIdLength: 4,
+    };
+    t.doesNotThrow(() => checkBody('abc', limits));
+    for (const body of ['', 'abcd'])
+      t.throws(() => checkBody(body, limits), { message: 'body must be 1 to 3 characters' });
+    t.throws(() => checkBody(' \n', limits), {
+      message: 'body must be 1 to 3 characters, not only white space or characters that show nothing',
+    });
+    t.throws(() => checkRoomId('abcde', limits), { message: 'roomId must be 1 to 4 characters' });
+    t.throws(() => checkRoomId('', limits), { message: 'roomId must be 1 to 4 characters' });
+    for (const id of ['a\nb', '\u0000', 'a\ud800'])
+      t.throws(() => checkRoomId(id, limits), { message: /^roomId must not contain/ });
+    t.doesNotThrow(() => checkRoomId('ü/😀', limits));
+    t.same(checkMentions(['b', 'a'], limits), ['b', 'a']);
+    t.same(checkMentions(['b', 'a', 'b'], { ...limits, mentions: 3 }), ['b', 'a']);
+    t.throws(() => checkMentions(['a', 'b', 'c'], limits), { message: 'mentions must hold at most 2 user ids' });
+    t.throws(() => checkMentions(['a', ''], limits), { message: 'mentions[1] must be 1 to 4 characters' });
+    t.throws(() => checkMetadata({ a: 1, b: 2 }, limits), { message: 'metadata must hold at most 1 keys' });
+    t.throws(() => checkMetadata({ abc: 1 }, limits), { message: 'Keys of metadata must be 1 to 2 characters' });
+    t.throws(() => checkMetadata({ a: 'xyz' }, limits), { message: 'metadata.a must be at most 2 characters' });
+    t.throws(() => checkPosition({ x: 0, y: 0, selector: 'abc' }, limits), {
+      message: 'position.selector must be at most 2 characters',
+    });
+    t.throws(() => checkPosition({ x: 0, y: 0, path: 'abc' }, limits), {
+      message: 'position.path must be at most 2 characters',
+    });
+    t.equal(JSON.stringify(checkPosition({ y: 1, x: 0.5, ...{ surprise: 1 } }, limits)), '{"x":0.5,"y":1}');
+  },
+);

@@ -44,8 +44,23 @@ export async function createWorld(t: Test): Promise<World> {
   t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
   const ctx: Context = { store, shared, clock, crdt };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
-  const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' };
-  const user = (userId: string): UserActor => ({ kind: 'user', environment, userId, role: 'member', rooms: null, confinedKeyId: null, via: 'ws' });
+  const backend: BackendActor = {
+    kind: 'backend',
+    environment,
+    keyId: 'key_1',
+    scope: 'full',
+    rooms: null,
+    via: 'rest',
+  };
+  const user = (userId: string): UserActor => ({
+    kind: 'user',
+    environment,
+    userId,
+    role: 'member',
+    rooms: null,
+    confinedKeyId: null,
+    via: 'ws',
+  });
   await putUser(ctx, backend, 'ann', { name: 'Ann' });
   await putUser(ctx, backend, 'bob', { name: 'Bob' });
   return {
@@ -65,15 +80,31 @@ export async function createWorld(t: Test): Promise<World> {
 }
 
 /** Creates a thread by ann and returns its id and that of its first comment. */
-export async function startThread(world: World, roomId = 'room', fields: object = {}): Promise<{ threadId: string; commentId: string }> {
-  const outcome = await createThread(world.ctx, world.backend, roomId, { userId: 'ann', body: 'first', ...fields }, null);
+export async function startThread(
+  world: World,
+  roomId = 'room',
+  fields: object = {},
+): Promise<{ threadId: string; commentId: string }> {
+  const outcome = await createThread(
+    world.ctx,
+    world.backend,
+    roomId,
+    { userId: 'ann', body: 'first', ...fields },
+    null,
+  );
   const { thread } = JSON.parse(outcome.body) as { thread: { id: string; comments: Comment[] } };
   return { threadId: thread.id, commentId: thread.comments[0]?.id ?? '' };
 }
 
 /** Adds a comment by ann and returns it. */
 export async function addComment(world: World, threadId: string, fields: object = {}): Promise<Comment> {
-  const outcome = await createComment(world.ctx, world.backend, threadId, { userId: 'ann', body: 'more', ...fields }, null);
+  const outcome = await createComment(
+    world.ctx,
+    world.backend,
+    threadId,
+    { userId: 'ann', body: 'more', ...fields },
+    null,
+  );
   return (JSON.parse(outcome.body) as { comment: Comment }).comment;
 }
 

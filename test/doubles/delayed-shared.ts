@@ -7,9 +7,9 @@ type Method = keyof Shared;
 const ITERATIONS = 3;
 
 /**
- * Shared memory that answers late, like one over a network with a single connection: a call takes effect some event loop
- * iterations after it was made, in the order of the calls, and is answered some iterations later. `close` leaves the memory
- * behind it open.
+ * Shared memory that answers late, like one over a network with a single connection: a call takes effect some event
+ * loop iterations after it was made, in the order of the calls, and is answered some iterations later. `close` leaves
+ * the memory behind it open.
  */
 export class DelayedShared implements Shared {
   readonly #shared: Shared;
@@ -21,7 +21,10 @@ export class DelayedShared implements Shared {
     this.#shared = shared;
   }
 
-  /** Lets the next call of a method wait, and all later calls of any method, until `release`. `reached` resolves when it is made. */
+  /**
+   * Lets the next call of a method wait, and all later calls of any method, until `release`. `reached` resolves when it
+   * is made.
+   */
   hold(method: Method): { readonly reached: Promise<void>; readonly release: () => void } {
     let release = (): void => {};
     let reached = (): void => {};

@@ -56,7 +56,10 @@ export class MemoryBlobs implements Blobs {
   async open(environmentId: string, name: string): Promise<BlobReader> {
     const bytes = this.#find(environmentId, name);
     if (bytes === undefined) throw new Error(`there is no blob ${environmentId}/${name}`);
-    return { read: async (offset, length) => Buffer.from(bytes.subarray(offset, offset + length)), close: async () => undefined };
+    return {
+      read: async (offset, length) => Buffer.from(bytes.subarray(offset, offset + length)),
+      close: async () => undefined,
+    };
   }
 
   async remove(environmentId: string, name: string): Promise<void> {
@@ -115,5 +118,7 @@ export class MemoryBlobs implements Blobs {
 
 /** Throws if a name breaks the rules of the port. */
 function checkName(...names: readonly string[]): void {
-  for (const name of names) if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new TypeError(`invalid blob name or environment id: ${JSON.stringify(name)}`);
+  for (const name of names)
+    if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name))
+      throw new TypeError(`invalid blob name or environment id: ${JSON.stringify(name)}`);
 }

@@ -30,7 +30,9 @@ interface Log {
   readonly texts: string[];
 }
 
-/** The data that several `MemoryStore`s share, as processes share a database on disk. Everything here is synchronous. */
+/**
+ * The data that several `MemoryStore`s share, as processes share a database on disk. Everything here is synchronous.
+ */
 export class MemoryDatabase {
   readonly epoch = randomUUID();
   /** While true, commits are refused as on a full disk. */
@@ -58,7 +60,9 @@ export class MemoryDatabase {
   range(partition: string, { prefix = '', after, reverse = false, limit = Infinity }: RangeOptions): Entry[] {
     checkName(partition, prefix);
     const isPast = (key: string): boolean => after === undefined || (reverse ? key < after : key > after);
-    const records = [...(this.#partitions.get(partition) ?? [])].filter(([key]) => key.startsWith(prefix) && isPast(key));
+    const records = [...(this.#partitions.get(partition) ?? [])].filter(
+      ([key]) => key.startsWith(prefix) && isPast(key),
+    );
     const direction = reverse ? -1 : 1;
     records.sort(([a], [b]) => (a < b ? -direction : direction));
     return records.slice(0, limit).map(([key, value]) => ({ key, value }));
@@ -80,8 +84,8 @@ export class MemoryDatabase {
   }
 
   /**
-   * Applies everything and returns true, or applies nothing and returns false if a read is stale. Throws what a change or a
-   * render throws; nothing is applied then.
+   * Applies everything and returns true, or applies nothing and returns false if a read is stale. Throws what a change
+   * or a render throws; nothing is applied then.
    */
   commit(reads: readonly GuardedRead[], operations: readonly Operation[], emissions: readonly Emission[]): boolean {
     if (reads.some(({ partition, key, version }) => this.versionOf(partition, key) !== version)) return false;
@@ -137,12 +141,18 @@ export class MemoryDatabase {
     return () => this.#listeners.delete(listener);
   }
 
-  #stageRecords(operations: readonly Operation[]): Map<string, { partition: string; key: string; value: string | undefined }> {
+  #stageRecords(
+    operations: readonly Operation[],
+  ): Map<string, { partition: string; key: string; value: string | undefined }> {
     const staged = new Map<string, { partition: string; key: string; value: string | undefined }>();
     for (const { partition, key, change } of operations) {
       const name = nameOf(partition, key);
       const earlier = staged.get(name);
-      staged.set(name, { partition, key, value: change(earlier === undefined ? this.get(partition, key) : earlier.value) });
+      staged.set(name, {
+        partition,
+        key,
+        value: change(earlier === undefined ? this.get(partition, key) : earlier.value),
+      });
     }
     return staged;
   }

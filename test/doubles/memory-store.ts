@@ -1,6 +1,17 @@
 import { CollabError } from '../../src/model/errors.ts';
 import { ListenerErrors, Listeners } from '../../src/lib/listeners.ts';
-import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, StoreFault, Transaction } from '../../src/ports/store.ts';
+import type {
+  Entry,
+  EventListener,
+  Growth,
+  OpenSnapshot,
+  RangeOptions,
+  RenderEvent,
+  Store,
+  StoredEvent,
+  StoreFault,
+  Transaction,
+} from '../../src/ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
 import { MemoryValueCache } from './memory-value-cache.ts';
 
@@ -16,8 +27,8 @@ interface Follower {
 }
 
 /**
- * A store in memory, for tests. Every read and commit is delayed by a random number of event loop iterations, so that races
- * that are rare elsewhere are frequent here. Several stores over one database simulate several processes.
+ * A store in memory, for tests. Every read and commit is delayed by a random number of event loop iterations, so that
+ * races that are rare elsewhere are frequent here. Several stores over one database simulate several processes.
  */
 export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
@@ -56,7 +67,8 @@ export class MemoryStore implements Store {
       await randomDelay();
       this.#requireOpen();
       if (this.#database.full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-      if (this.#database.failing) throw new CollabError('storage_failed', 'The server’s disk reports an I/O error: the change was not confirmed');
+      if (this.#database.failing)
+        throw new CollabError('storage_failed', 'The server’s disk reports an I/O error: the change was not confirmed');
       const committed = this.#database.commit(tx.reads, tx.operations, tx.emissions);
       if (committed) {
         const growth = this.#growthOf(tx.emissions);
@@ -67,7 +79,10 @@ export class MemoryStore implements Store {
       }
       for (let pause = 0; pause < attempt; pause++) await randomDelay();
     }
-    throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
+    throw new CollabError(
+      'write_conflict',
+      'Too many changes at once to the same records: nothing was written, try again',
+    );
   }
 
   async cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
@@ -100,7 +115,11 @@ export class MemoryStore implements Store {
 
   follow(listener: EventListener): () => void {
     const delivered = new Map(this.#database.streams().map((stream) => [stream, this.#database.lastSeq(stream)]));
-    const follower: Follower = { listener: new Listeners(this.#faults.report), delivered, ended: new Set(this.#database.ended()) };
+    const follower: Follower = {
+      listener: new Listeners(this.#faults.report),
+      delivered,
+      ended: new Set(this.#database.ended()),
+    };
     follower.listener.add(listener);
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
@@ -118,8 +137,16 @@ export class MemoryStore implements Store {
     return this.#faults.add(handle);
   }
 
-  async partitions(prefix: string, { after = '', limit = Infinity }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
-    return this.#read(() => this.#database.partitions(prefix).filter((name) => name > after).slice(0, limit));
+  async partitions(
+    prefix: string,
+    { after = '', limit = Infinity }: Pick<RangeOptions, 'after' | 'limit'> = {},
+  ): Promise<string[]> {
+    return this.#read(() =>
+      this.#database
+        .partitions(prefix)
+        .filter((name) => name > after)
+        .slice(0, limit),
+    );
   }
 
   expireOnInput(): () => void {
@@ -148,7 +175,8 @@ export class MemoryStore implements Store {
 
   async probe(): Promise<void> {
     this.#requireOpen();
-    if (this.#database.full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+    if (this.#database.full)
+      throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
     if (this.#database.failing) throw new CollabError('storage_failed', 'The disk reports I/O errors');
   }
 
@@ -253,5 +281,6 @@ class MemoryTransaction implements Transaction {
 
 /** Resolves after 0 to 3 event loop iterations. */
 async function randomDelay(): Promise<void> {
-  for (let left = Math.floor(Math.random() * MAX_DELAY); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+  for (let left = Math.floor(Math.random() * MAX_DELAY); left > 0; left--)
+    await new Promise((resolve) => setImmediate(resolve));
 }

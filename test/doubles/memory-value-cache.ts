@@ -42,7 +42,9 @@ export class MemoryValueCache {
   /** As `Store.peek`. */
   peek<T>(key: string): T | undefined {
     const cached = this.#values.get(key);
-    return cached?.versions.every((version, i) => version === this.#versionOf(cached.partitions[i] as string)) === true ? (cached.result as T) : undefined;
+    return cached?.versions.every((version, i) => version === this.#versionOf(cached.partitions[i] as string)) === true
+      ? (cached.result as T)
+      : undefined;
   }
 
   #add(key: string, cached: CachedValue): void {

@@ -1,5 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Data, HttpRequest, HttpResponse, Kv, KvEntry, Payload, PluginEvent, PluginNotification } from '../../src/plugins/api.ts';
+import type {
+  Data,
+  HttpRequest,
+  HttpResponse,
+  Kv,
+  KvEntry,
+  Payload,
+  PluginEvent,
+  PluginNotification,
+} from '../../src/plugins/api.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import type { User } from '../../src/model/user.ts';
@@ -31,9 +40,13 @@ export class MemoryKv implements Kv {
     return true;
   }
 
-  list({ prefix = '', after = '', limit = 100 }: { prefix?: string; after?: string; limit?: number } = {}): Promise<KvEntry[]> {
+  list({ prefix = '', after = '', limit = 100 }: { prefix?: string; after?: string; limit?: number } = {}): Promise<
+    KvEntry[]
+  > {
     const keys = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && key > after).toSorted();
-    return Promise.resolve(keys.slice(0, limit).map((key) => ({ key, value: structuredClone(this.#entries.get(key) ?? null) })));
+    return Promise.resolve(
+      keys.slice(0, limit).map((key) => ({ key, value: structuredClone(this.#entries.get(key) ?? null) })),
+    );
   }
 }
 
@@ -55,7 +68,11 @@ export class MemoryData implements Data {
     return Promise.resolve(this.threads.get(id));
   }
 
-  comments(_: unknown, threadId: string, { limit = 100, latest = false }: { limit?: number; latest?: boolean } = {}): Promise<Comment[]> {
+  comments(
+    _: unknown,
+    threadId: string,
+    { limit = 100, latest = false }: { limit?: number; latest?: boolean } = {},
+  ): Promise<Comment[]> {
     const all = [...this.allComments.values()].filter((comment) => comment.threadId === threadId);
     return Promise.resolve(latest ? all.slice(-limit) : all.slice(0, limit));
   }
@@ -97,10 +114,18 @@ export class MemoryData implements Data {
   }
 }
 
-/** A request without the checks of the real host: any address is allowed. No exchange takes longer than `patienceMs`. */
+/**
+ * A request without the checks of the real host: any address is allowed. No exchange takes longer than `patienceMs`.
+ */
 export async function request(url: string, options: HttpRequest = {}, patienceMs = 5_000): Promise<HttpResponse> {
   const { method = 'GET', headers = {}, body, timeoutMs = 15_000 } = options;
-  const init = { method, headers: { ...headers }, body, redirect: 'manual', signal: AbortSignal.timeout(Math.min(timeoutMs, patienceMs)) } as const;
+  const init = {
+    method,
+    headers: { ...headers },
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(Math.min(timeoutMs, patienceMs)),
+  } as const;
   const answer = await fetch(url, init).catch((error: unknown) => {
     const { name, cause } = error as { name: string; cause?: { message?: string } };
     throw new Error(name === 'TimeoutError' ? 'no answer in time' : (cause?.message ?? String(error)));

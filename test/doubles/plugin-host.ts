@@ -1,6 +1,22 @@
 import type { Static, TSchema } from 'typebox';
 import Value from 'typebox/value';
-import type { Action, CommandOptions, CommandResult, FilterContext, FilterName, FilterTypes, HookContext, HttpRequest, HttpResponse, Plugin, PluginActor, PluginEvent, PluginHost, RouteResponse, RouteRequest } from '../../src/plugins/api.ts';
+import type {
+  Action,
+  CommandOptions,
+  CommandResult,
+  FilterContext,
+  FilterName,
+  FilterTypes,
+  HookContext,
+  HttpRequest,
+  HttpResponse,
+  Plugin,
+  PluginActor,
+  PluginEvent,
+  PluginHost,
+  RouteResponse,
+  RouteRequest,
+} from '../../src/plugins/api.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryData, MemoryKv, request } from './plugin-data.ts';
 import { MemoryQueue } from './plugin-queue.ts';
@@ -29,7 +45,10 @@ export interface TestHost {
   readonly data: MemoryData;
   readonly kv: MemoryKv;
   readonly logged: Logged[];
-  /** Runs the filters of a name in the order of their registration, until one decides. The actor is a user, unless one is given. */
+  /**
+   * Runs the filters of a name in the order of their registration, until one decides. The actor is a user, unless one
+   * is given.
+   */
   filter<N extends FilterName>(name: N, payload: FilterTypes[N]['payload'], actor?: PluginActor): Promise<unknown>;
   /** Runs the actions for an event. */
   emit(event: PluginEvent): Promise<void>;
@@ -43,9 +62,13 @@ export interface TestHost {
 }
 
 /** Sets a plugin up as the real host does. @throws if the configuration does not fit the schema */
-export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config = {}, publicUrl = '', http = request }: HostOptions = {}): Promise<TestHost> {
+export async function hostPlugin<S extends TSchema>(
+  plugin: Plugin<S>,
+  { config = {}, publicUrl = '', http = request }: HostOptions = {},
+): Promise<TestHost> {
   const own = Value.Default(plugin.config, structuredClone(config)) as Static<S>;
-  if (!Value.Check(plugin.config, own)) throw new Error(`wrong configuration: ${JSON.stringify(Value.Errors(plugin.config, own))}`);
+  if (!Value.Check(plugin.config, own))
+    throw new Error(`wrong configuration: ${JSON.stringify(Value.Errors(plugin.config, own))}`);
   const clock = new ManualClock(Date.UTC(2026, 0, 5, 12));
   const [data, kv, logged] = [new MemoryData(), new MemoryKv(), [] as Logged[]];
   const actions: { type: string; run: Action<Static<S>> }[] = [];
@@ -54,7 +77,8 @@ export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config 
   const routes = new Map<string, (request: RouteRequest) => RouteResponse | Promise<RouteResponse>>();
   const commands: { options: CommandOptions; run: Parameters<PluginHost<Static<S>>['command']>[1] }[] = [];
   const context: HookContext<Static<S>> = { environment, config: own, signal: new AbortController().signal };
-  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ level, message, fields });
+  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>
+    void logged.push({ level, message, fields });
 
   await plugin.setup({
     name: plugin.name,
@@ -67,7 +91,11 @@ export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config 
     filter: (name, run) => void filters.push({ name, run }),
     action: (type, run) => void actions.push({ type, run }),
     queue: (name, run, options) => {
-      const queue = new MemoryQueue(clock, async (job, attempt) => run(job, { ...context, attempt }, environment), options);
+      const queue = new MemoryQueue(
+        clock,
+        async (job, attempt) => run(job, { ...context, attempt }, environment),
+        options,
+      );
       queues.set(name, queue);
       return queue;
     },
@@ -82,24 +110,28 @@ export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config 
     logged,
     filter: async (name, payload, actor = { kind: 'user', userId: 'ann', role: 'member' }) => {
       for (const filter of filters) {
-        const result = filter.name === name ? await filter.run(structuredClone(payload) as never, { ...context, actor }) : undefined;
+        const result =
+          filter.name === name ? await filter.run(structuredClone(payload) as never, { ...context, actor }) : undefined;
         if (result !== undefined) return result;
       }
       return undefined;
     },
     emit: async (event) => {
       data.log.push(event);
-      for (const { type, run } of actions) if (type === '*' || type === event.type) await run(event, { ...context, attempt: 1 });
+      for (const { type, run } of actions)
+        if (type === '*' || type === event.type) await run(event, { ...context, attempt: 1 });
     },
     runJobs: async (afterMs = 0) => {
       clock.advance(afterMs);
       for (const queue of queues.values()) await queue.runDue();
     },
     queue: (name) => queues.get(name) ?? missing(`queue ${name}`),
-    route: async (route, received = {}) => (routes.get(route) ?? missing(route))({ userId: null, query: {}, body: '', headers: {}, ...received }),
+    route: async (route, received = {}) =>
+      (routes.get(route) ?? missing(route))({ userId: null, query: {}, body: '', headers: {}, ...received }),
     command: async (line, options = {}) => {
       const [name = '', ...args] = line.split(' ');
-      const { run } = commands.find((command) => command.options.name.split(' ')[0] === name) ?? missing(`command ${name}`);
+      const { run } =
+        commands.find((command) => command.options.name.split(' ')[0] === name) ?? missing(`command ${name}`);
       return run({ arguments: args, options, environment, config: own, confirm: () => Promise.resolve() });
     },
   };

@@ -1,4 +1,12 @@
-import { type Job, type NewJob, Permanent, type PluginEnvironment, type Queue, type QueueOptions, RetryAfter } from '../../src/plugins/api.ts';
+import {
+  type Job,
+  type NewJob,
+  Permanent,
+  type PluginEnvironment,
+  type Queue,
+  type QueueOptions,
+  RetryAfter,
+} from '../../src/plugins/api.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 interface Stored {
@@ -9,7 +17,10 @@ interface Stored {
 /** Runs one attempt of a job. */
 export type RunJob = (job: Job, attempt: number) => Promise<void>;
 
-/** A queue of one environment in memory. Jobs run only by `runDue`, at the time of the given clock, and delays have no jitter. */
+/**
+ * A queue of one environment in memory. Jobs run only by `runDue`, at the time of the given clock, and delays have no
+ * jitter.
+ */
 export class MemoryQueue implements Queue {
   readonly #jobs = new Map<string, Stored>();
   readonly #clock: Clock;
@@ -27,7 +38,15 @@ export class MemoryQueue implements Queue {
     for (const { id, payload, delayMs = 0, group = '' } of jobs) {
       if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(id)) throw new Error(`not the id of a job: ${id}`);
       if (this.#jobs.has(id)) continue;
-      const job: Job = { id, payload: structuredClone(payload), attempts: 0, state: 'waiting', createdAt: this.#time(0), dueAt: this.#time(delayMs), lastError: null };
+      const job: Job = {
+        id,
+        payload: structuredClone(payload),
+        attempts: 0,
+        state: 'waiting',
+        createdAt: this.#time(0),
+        dueAt: this.#time(delayMs),
+        lastError: null,
+      };
       this.#jobs.set(id, { job, group });
     }
   }
@@ -47,10 +66,14 @@ export class MemoryQueue implements Queue {
     return Promise.resolve(stored !== undefined);
   }
 
-  list(_environment: PluginEnvironment, { state, after, limit = 100 }: { state: Job['state']; after?: string; limit?: number }): Promise<readonly Job[]> {
+  list(
+    _environment: PluginEnvironment,
+    { state, after, limit = 100 }: { state: Job['state']; after?: string; limit?: number },
+  ): Promise<readonly Job[]> {
     const jobs = this.#inOrder().filter((job) => job.state === state);
     const from = after === undefined ? 0 : jobs.findIndex(({ id }) => id === after) + 1;
-    if (after !== undefined && from === 0) return Promise.reject(new Error(`there is no ${state} job ${after} to continue after`));
+    if (after !== undefined && from === 0)
+      return Promise.reject(new Error(`there is no ${state} job ${after} to continue after`));
     return Promise.resolve(jobs.slice(from, from + limit));
   }
 
@@ -64,9 +87,11 @@ export class MemoryQueue implements Queue {
   async runDue(): Promise<void> {
     const now = this.#time(0);
     const due = [...this.#jobs.values()].filter(({ job }) => job.state === 'waiting' && job.dueAt <= now);
-    await Promise.all([...new Set(due.map(({ group }) => group))].map(async (name) => {
-      for (const stored of due) if (stored.group === name) await this.#attempt(stored);
-    }));
+    await Promise.all(
+      [...new Set(due.map(({ group }) => group))].map(async (name) => {
+        for (const stored of due) if (stored.group === name) await this.#attempt(stored);
+      }),
+    );
   }
 
   async #attempt(stored: Stored): Promise<void> {
@@ -79,7 +104,13 @@ export class MemoryQueue implements Queue {
       const delay = error instanceof Permanent ? undefined : this.#options.retryDelaysMs[attempts - 1];
       const wait = error instanceof RetryAfter ? error.ms : delay;
       const state = delay === undefined ? 'dead' : 'waiting';
-      stored.job = { ...stored.job, attempts, state, lastError, dueAt: this.#time(delay === undefined ? 0 : (wait ?? 0)) };
+      stored.job = {
+        ...stored.job,
+        attempts,
+        state,
+        lastError,
+        dueAt: this.#time(delay === undefined ? 0 : (wait ?? 0)),
+      };
     }
   }
 

@@ -15,9 +15,20 @@ import { api } from '../helpers/widget-page.ts';
 
 const ROOM = '/rooms/docs%2Fintro/threads';
 const examples = new URL('../../examples/', import.meta.url);
-const hasPython = await new Promise((resolve) => spawn('python3', ['--version'], { stdio: 'ignore' }).once('error', () => resolve(false)).once('exit', () => resolve(true)));
+const hasPython = await new Promise((resolve) =>
+  spawn('python3', ['--version'], { stdio: 'ignore' })
+    .once('error', () => resolve(false))
+    .once('exit', () => resolve(true)),
+);
 
-const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, plugins: [{ use: 'webhook', allowPrivate: true }], shutdown: { closeSpreadSeconds: 0 } } });
+const cluster = await startCluster({
+  workers: 1,
+  config: {
+    rateLimit: { perMinute: 1_000_000 },
+    plugins: [{ use: 'webhook', allowPrivate: true }],
+    shutdown: { closeSpreadSeconds: 0 },
+  },
+});
 t.teardown(() => cluster.kill());
 await api(cluster, 'PUT', '/users/bea', { name: 'Bea' });
 await api(cluster, 'POST', ROOM, { userId: 'bea', body: 'Is this sentence true?', position: { x: 0.5, y: 0.5 } });
@@ -26,54 +37,96 @@ const signing = { COLLAB_SIGNING_SECRET: cluster.keys.jwtSecret, COLLAB_SIGNING_
 
 /** The text of an example for this server. */
 function example(path: string, { url, keys }: Cluster = cluster): string {
-  return readFileSync(new URL(path, examples), 'utf8').replaceAll('https://comments.example.com', url).replaceAll('pk_…', keys.publishableKey);
+  return readFileSync(new URL(path, examples), 'utf8')
+    .replaceAll('https://comments.example.com', url)
+    .replaceAll('pk_…', keys.publishableKey);
 }
 
 /** Starts a server of the examples on a free port. Resolves with the address that it prints; it ends with the test. */
 async function serve(t: Test, command: string, path: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const child: ChildProcess = spawn(command, [new URL(path, examples).pathname], { env: { ...process.env, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child: ChildProcess = spawn(command, [new URL(path, examples).pathname], {
+    env: { ...process.env, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   t.teardown(() => child.kill());
   if (child.stdout === null) throw new Error('its output is a pipe');
   for await (const line of createInterface(child.stdout)) return line;
   throw new Error(`${path} ended before it listened`);
 }
 
-const endpoints = [['node-token-endpoint/server.js', process.execPath], ['python-token-endpoint/server.py', 'python3']] as const;
+const endpoints = [
+  ['node-token-endpoint/server.js', process.execPath],
+  ['python-token-endpoint/server.py', 'python3'],
+] as const;
 for (const [path, command] of endpoints) {
-  t.test(`${path} | the server accepts its tokens`, { skip: command === 'python3' && !hasPython ? 'no python3 here' : false }, async (t) => {
-    const url = await serve(t, command, path, signing);
-    const token = await (await fetch(url, { method: 'POST' })).text();
-    const headers = { 'X-Service-Key': cluster.keys.publishableKey, 'X-Service-Token': token };
-    t.equal((await fetch(`${cluster.url}/api/v1/user-lookup?id=bea`, { headers })).status, 200);
-    t.equal((await fetch(`${cluster.url}/api/v1/user-lookup?id=bea`, { headers: { ...headers, 'X-Service-Token': `${token.slice(0, -8)}AAAAAAAA` } })).status, 401);
-    t.equal((await fetch(url)).status >= 400, true, 'only POST');
-    t.equal((await fetch(new URL('/other', url), { method: 'POST' })).status, 404);
-  });
+  t.test(
+    `${path} | the server accepts its tokens`,
+    { skip: command === 'python3' && !hasPython ? 'no python3 here' : false },
+    async (t) => {
+      const url = await serve(t, command, path, signing);
+      const token = await (await fetch(url, { method: 'POST' })).text();
+      const headers = { 'X-Service-Key': cluster.keys.publishableKey, 'X-Service-Token': token };
+      t.equal((await fetch(`${cluster.url}/api/v1/user-lookup?id=bea`, { headers })).status, 200);
+      t.equal(
+        (
+          await fetch(`${cluster.url}/api/v1/user-lookup?id=bea`, {
+            headers: { ...headers, 'X-Service-Token': `${token.slice(0, -8)}AAAAAAAA` },
+          })
+        ).status,
+        401,
+      );
+      t.equal((await fetch(url)).status >= 400, true, 'only POST');
+      t.equal((await fetch(new URL('/other', url), { method: 'POST' })).status, 404);
+    },
+  );
 
-  t.test(`${path} | says which variables it needs`, { skip: command === 'python3' && !hasPython ? 'no python3 here' : false }, async (t) => {
-    const child = spawn(command, [new URL(path, examples).pathname], { env: { PATH: process.env['PATH'] } });
-    let said = '';
-    child.stderr.on('data', (data: Buffer) => (said += data.toString()));
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    t.equal(code, 1);
-    t.match(said, /Set COLLAB_SIGNING_SECRET and COLLAB_SIGNING_KID/);
-  });
+  t.test(
+    `${path} | says which variables it needs`,
+    { skip: command === 'python3' && !hasPython ? 'no python3 here' : false },
+    async (t) => {
+      const child = spawn(command, [new URL(path, examples).pathname], { env: { PATH: process.env['PATH'] } });
+      let said = '';
+      child.stderr.on('data', (data: Buffer) => (said += data.toString()));
+      const code = await new Promise((resolve) => child.once('close', resolve));
+      t.equal(code, 1);
+      t.match(said, /Set COLLAB_SIGNING_SECRET and COLLAB_SIGNING_KID/);
+    },
+  );
 }
 
 t.test('node-bot/bot.js | answers a mention once', async (t) => {
   const env = { COLLAB_URL: cluster.url, COLLAB_SECRET_KEY: cluster.keys.secretKey };
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const url = await serve(t, process.execPath, 'node-bot/bot.js', { ...env, WEBHOOK_SECRET: secret });
-  t.match(await collab('webhook', 'add', '--env', 'default', '--url', url, '--secret', secret, '--dir', cluster.dir), { code: 0 });
-  const { thread } = (await (await api(cluster, 'POST', '/rooms/bot/threads', { userId: 'bea', body: 'hello @helper-bot', mentions: ['helper-bot'] })).json()) as { thread: { id: string } };
+  t.match(await collab('webhook', 'add', '--env', 'default', '--url', url, '--secret', secret, '--dir', cluster.dir), {
+    code: 0,
+  });
+  const { thread } = (await (
+    await api(cluster, 'POST', '/rooms/bot/threads', {
+      userId: 'bea',
+      body: 'hello @helper-bot',
+      mentions: ['helper-bot'],
+    })
+  ).json()) as { thread: { id: string } };
   const bodies = async (): Promise<string[]> => {
-    const { comments } = (await (await api(cluster, 'GET', `/threads/${thread.id}`)).json()) as { comments: { body: string }[] };
+    const { comments } = (await (await api(cluster, 'GET', `/threads/${thread.id}`)).json()) as {
+      comments: { body: string }[];
+    };
     return comments.map(({ body }) => body);
   };
   await until(async () => (await bodies()).length > 1);
-  await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId: 'bea', body: 'again @helper-bot', mentions: ['helper-bot'] });
+  await api(cluster, 'POST', `/threads/${thread.id}/comments`, {
+    userId: 'bea',
+    body: 'again @helper-bot',
+    mentions: ['helper-bot'],
+  });
   await until(async () => (await bodies()).length > 3);
-  t.strictSame((await bodies()).toSorted(), ['You said: again @helper-bot', 'You said: hello @helper-bot', 'again @helper-bot', 'hello @helper-bot']);
+  t.strictSame((await bodies()).toSorted(), [
+    'You said: again @helper-bot',
+    'You said: hello @helper-bot',
+    'again @helper-bot',
+    'hello @helper-bot',
+  ]);
   t.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 400, 'not without a signature');
 });
 
@@ -84,7 +137,10 @@ const vueFiles: Plugin = {
     onLoad({ filter: /\.vue$/ }, ({ path }) => {
       const { descriptor } = parse(example(path.slice(examples.pathname.length)), { filename: path });
       const templateOptions = { compilerOptions: { isCustomElement: (tag: string) => tag.startsWith('collab-') } };
-      return { contents: compileScript(descriptor, { id: 'app', inlineTemplate: true, templateOptions }).content, loader: 'js' };
+      return {
+        contents: compileScript(descriptor, { id: 'app', inlineTemplate: true, templateOptions }).content,
+        loader: 'js',
+      };
     });
   },
 };
@@ -99,7 +155,12 @@ async function bundle(path: string): Promise<string> {
     format: 'esm',
     jsx: 'automatic',
     plugins: [vueFiles],
-    define: { 'process.env.NODE_ENV': '"production"', __VUE_OPTIONS_API__: 'false', __VUE_PROD_DEVTOOLS__: 'false', __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false' },
+    define: {
+      'process.env.NODE_ENV': '"production"',
+      __VUE_OPTIONS_API__: 'false',
+      __VUE_PROD_DEVTOOLS__: 'false',
+      __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false',
+    },
   });
   return outputFiles[0]?.text ?? '';
 }
@@ -107,11 +168,17 @@ async function bundle(path: string): Promise<string> {
 /** The page of a bundle, which is `/app.js`. */
 const HOST = `<!doctype html><html lang="en"><title>Example</title><script type="module" src="${cluster.url}/widget.js"></script><div id="app"></div><script type="module" src="/app.js"></script></html>`;
 
-/** A server that has the page, its script and, handed on to the endpoint, `/collab-token`, as an application has. It ends with the test. */
+/**
+ * A server that has the page, its script and, handed on to the endpoint, `/collab-token`, as an application has. It
+ * ends with the test.
+ */
 async function application(t: Test, tokenUrl: string, page: string, script = ''): Promise<string> {
   const server = createServer((request, response) => {
     const type = request.url === '/app.js' ? 'text/javascript' : 'text/html';
-    const content = request.method === 'POST' ? fetch(tokenUrl, { method: 'POST' }).then((answer) => answer.text()) : Promise.resolve(request.url === '/app.js' ? script : page);
+    const content =
+      request.method === 'POST'
+        ? fetch(tokenUrl, { method: 'POST' }).then((answer) => answer.text())
+        : Promise.resolve(request.url === '/app.js' ? script : page);
     void content.then((text) => response.writeHead(200, { 'Content-Type': `${type}; charset=utf-8` }).end(text));
   });
   t.teardown(() => server.close());
@@ -132,14 +199,20 @@ t.test('pages', { skip: skipReason }, async (t) => {
       const page = await browser.newPage();
       page.setDefaultTimeout(10_000);
       page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
-      page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) t.fail(`the page logged: ${message.text()}`); });
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) t.fail(`the page logged: ${message.text()}`);
+      });
       await page.goto(await application(t, tokenUrl, text, script));
       await page.locator('collab-comments .pin').first().click();
       await page.locator('collab-comments .popover').getByText('Is this sentence true?').waitFor();
       if (script !== undefined) await page.getByText('Open threads: 1', { exact: true }).waitFor();
       await page.locator('collab-comments .popover').getByLabel('Reply…').fill(`Yes, from ${name}`);
       await page.keyboard.press('Enter');
-      await until(async () => JSON.stringify(await (await api(cluster, 'GET', '/rooms/docs%2Fintro?include=comments')).json()).includes(`Yes, from ${name}`));
+      await until(async () =>
+        JSON.stringify(await (await api(cluster, 'GET', '/rooms/docs%2Fintro?include=comments')).json()).includes(
+          `Yes, from ${name}`,
+        ),
+      );
       await page.close();
     });
   }

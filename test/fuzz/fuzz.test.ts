@@ -9,8 +9,8 @@ import { type FuzzRequest, nextRequest, type Operation, type RequestSource } fro
 import { FuzzSocket } from './sockets.ts';
 import { type Answer, startTarget, type Target } from './target.ts';
 
-// Sends requests and frames that are made from the examples of the OpenAPI document and of the WebSocket, as they are and
-// mutated, with every kind of credential, to a real server. The answers may refuse; they must not fail.
+// Sends requests and frames that are made from the examples of the OpenAPI document and of the WebSocket, as they are
+// and mutated, with every kind of credential, to a real server. The answers may refuse; they must not fail.
 //
 //   FUZZ_RUNS=1000000 FUZZ_SEED=7 npm test -- --timeout 86400 test/fuzz/fuzz.test.ts
 //
@@ -54,7 +54,10 @@ t.test(`${RUNS} generated requests and frames with seed ${SEED} find no failure`
     { type: 'audio/webm', bytes: webm(3) },
   ];
   const source: RequestSource = { operations: operations(), credentials: target.credentials, ids, files };
-  const sockets = ['member', 'member', 'moderator', 'viewer', 'guest'].map((name) => new FuzzSocket(`${target.cluster.url.replace('http', 'ws')}/api/v1/ws`, target.credentials[name] ?? {}, ids));
+  const sockets = ['member', 'member', 'moderator', 'viewer', 'guest'].map(
+    (name) =>
+      new FuzzSocket(`${target.cluster.url.replace('http', 'ws')}/api/v1/ws`, target.credentials[name] ?? {}, ids),
+  );
   t.teardown(() => sockets.forEach((socket) => socket.end()));
 
   const random = new Random(SEED);
@@ -72,7 +75,8 @@ t.test(`${RUNS} generated requests and frames with seed ${SEED} find no failure`
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       const problem = problemOf(request, answer);
       if (problem !== null) problems.push(`${problem}: ${show(request)}`);
-      else if (answer.status < 300 && 'body' in answer && request.credential !== 'admin') ids.learn(parsed(answer.body));
+      else if (answer.status < 300 && 'body' in answer && request.credential !== 'admin')
+        ids.learn(parsed(answer.body));
     }
     if (target.slowTurns().length > slowSeen) {
       const cause = await causeOfSlowTurn(target, requests);
@@ -83,7 +87,10 @@ t.test(`${RUNS} generated requests and frames with seed ${SEED} find no failure`
   }
   t.comment(`answers by status: ${JSON.stringify(Object.fromEntries([...statuses].toSorted(([a], [b]) => a - b)))}`);
   t.strictSame(problems, [], 'no failure, no hung request, no slow turn of an event loop');
-  t.ok(target.slowTurns().length <= MOST_SINGLE_SLOW_TURNS, `few turns of an event loop are slow: ${JSON.stringify(target.slowTurns())}`);
+  t.ok(
+    target.slowTurns().length <= MOST_SINGLE_SLOW_TURNS,
+    `few turns of an event loop are slow: ${JSON.stringify(target.slowTurns())}`,
+  );
   t.ok((statuses.get(200) ?? 0) + (statuses.get(201) ?? 0) > RUNS / 10, 'a good part of the requests is accepted');
   const grown = (await target.settledBytes()) - (first ?? 0);
   t.ok(grown < MOST_GROWTH_BYTES, `memory comes back: ${Math.round(grown / 1024 / 1024)} MB more in use at the end`);
@@ -97,7 +104,16 @@ function operations(): Operation[] {
   };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { operationId, parameters = [] }]) =>
-      operationId === undefined ? [] : [{ operationId, parameters, method: method.toUpperCase(), path: path.startsWith('/files') ? path : `/api/v1${path}` }],
+      operationId === undefined
+        ? []
+        : [
+            {
+              operationId,
+              parameters,
+              method: method.toUpperCase(),
+              path: path.startsWith('/files') ? path : `/api/v1${path}`,
+            },
+          ],
     ),
   );
 }
@@ -112,7 +128,12 @@ async function sendAll(target: Target, requests: readonly FuzzRequest[]): Promis
   return answers;
 }
 
-async function sendFrames(random: Random, sockets: readonly FuzzSocket[], count: number, problems: string[]): Promise<void> {
+async function sendFrames(
+  random: Random,
+  sockets: readonly FuzzSocket[],
+  count: number,
+  problems: string[],
+): Promise<void> {
   // Each socket chooses for itself, or their timing would change what is sent.
   const seeds = sockets.map(() => random.below(2 ** 31));
   await Promise.all(
@@ -120,7 +141,10 @@ async function sendFrames(random: Random, sockets: readonly FuzzSocket[], count:
       const own = new Random(seeds[i] ?? 0);
       for (let left = Math.ceil(count / sockets.length); left > 0; left--) {
         const { type, frame, outcome } = await socket.step(own);
-        const failed = outcome.kind === 'hung' || (outcome.kind === 'closed' && [1006, 1011, 4500].includes(outcome.code)) || (outcome.kind === 'reply' && outcome.reply.error?.code === 'internal');
+        const failed =
+          outcome.kind === 'hung' ||
+          (outcome.kind === 'closed' && [1006, 1011, 4500].includes(outcome.code)) ||
+          (outcome.kind === 'reply' && outcome.reply.error?.code === 'internal');
         if (failed) problems.push(`${type} ${JSON.stringify(outcome)}: ${frame.toString().slice(0, 500)}`);
       }
     }),
@@ -131,10 +155,12 @@ async function sendFrames(random: Random, sockets: readonly FuzzSocket[], count:
 function problemOf({ method, operationId }: FuzzRequest, answer: Answer): string | null {
   if ('problem' in answer) return answer.problem;
   const { status, body, type } = answer;
-  if (!ALLOWED.has(status) && !(status === 503 && MAY_BE_BUSY.has(operationId))) return `status ${status} ${body.slice(0, 200)}`;
+  if (!ALLOWED.has(status) && !(status === 503 && MAY_BE_BUSY.has(operationId)))
+    return `status ${status} ${body.slice(0, 200)}`;
   if (status < 400 || method === 'HEAD') return null;
   const error = (parsed(body) as { error?: unknown } | null)?.error;
-  if (typeof error === 'string' && error !== '' && !error.includes('    at ') && type.startsWith('application/json')) return null;
+  if (typeof error === 'string' && error !== '' && !error.includes('    at ') && type.startsWith('application/json'))
+    return null;
   return `${operationId} ${status} is no JSON error: ${body.slice(0, 200)}`;
 }
 
@@ -146,13 +172,17 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Sends the requests of a batch again, one by one, to find the one that makes a turn slow each time; null when none does. */
+/**
+ * Sends the requests of a batch again, one by one, to find the one that makes a turn slow each time; null when none
+ * does.
+ */
 async function causeOfSlowTurn(target: Target, requests: readonly FuzzRequest[]): Promise<string | null> {
   const known = target.slowTurns().length;
   for (const request of requests) {
     await target.send(request);
     await target.send({ operationId: '', credential: 'none', method: 'GET', path: '/livez', headers: {}, body: null });
-    if (target.slowTurns().length > known) return `a slow turn ${JSON.stringify(target.slowTurns().at(-1))} by ${show(request)}`;
+    if (target.slowTurns().length > known)
+      return `a slow turn ${JSON.stringify(target.slowTurns().at(-1))} by ${show(request)}`;
   }
   return null;
 }

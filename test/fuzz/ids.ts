@@ -2,7 +2,17 @@ import { HOSTILE_TEXTS } from './hostile.ts';
 import type { Random } from './random.ts';
 
 /** Parameters of paths, and fields of bodies, that name something the server may know. */
-export type IdKind = 'roomId' | 'threadId' | 'commentId' | 'reactionId' | 'userId' | 'fileId' | 'envId' | 'environmentId' | 'keyId' | 'connectionId';
+export type IdKind =
+  | 'roomId'
+  | 'threadId'
+  | 'commentId'
+  | 'reactionId'
+  | 'userId'
+  | 'fileId'
+  | 'envId'
+  | 'environmentId'
+  | 'keyId'
+  | 'connectionId';
 
 /** Ids kept of each kind; the oldest go first. */
 const MOST = 40;
@@ -41,8 +51,10 @@ export class KnownIds {
     for (const each of Array.isArray(comments) ? comments : []) this.add('commentId', idOf(each));
     if (thread !== undefined) this.learn({ comments: (thread as Record<string, unknown>)['comments'] });
     if (data !== undefined) this.learn(data);
-    if (typeof data === 'object' && data !== null) this.add('connectionId', (data as Record<string, unknown>)['connectionId']);
-    if (Array.isArray(items) && items.length > 0 && typeof (value as Record<string, unknown>)['url'] === 'string') this.add('fileId', idOf(items[0]));
+    if (typeof data === 'object' && data !== null)
+      this.add('connectionId', (data as Record<string, unknown>)['connectionId']);
+    if (Array.isArray(items) && items.length > 0 && typeof (value as Record<string, unknown>)['url'] === 'string')
+      this.add('fileId', idOf(items[0]));
     const { id, url } = value as Record<string, unknown>;
     if (typeof url === 'string' && url.includes('/files/')) this.add('fileId', id);
   }

@@ -32,7 +32,16 @@ export interface RequestSource {
 }
 
 /** How often an operation is chosen beside others: what makes records must outweigh what removes them. */
-const WEIGHTS: Readonly<Record<string, number>> = { 'threads.create': 8, 'comments.create': 10, 'reactions.create': 5, 'users.put': 4, 'files.upload': 3, 'admin.login': 0.1, 'rooms.delete': 0.2, 'threads.delete': 0.5 };
+const WEIGHTS: Readonly<Record<string, number>> = {
+  'threads.create': 8,
+  'comments.create': 10,
+  'reactions.create': 5,
+  'users.put': 4,
+  'files.upload': 3,
+  'admin.login': 0.1,
+  'rooms.delete': 0.2,
+  'threads.delete': 0.5,
+};
 
 /** Past 16 KiB of head the core answers by itself, with a page of its own. */
 const LONGEST_QUERY = 12_000;
@@ -43,14 +52,24 @@ export function nextRequest(random: Random, source: RequestSource): FuzzRequest 
   const credential = pickCredential(random, operation, source.credentials);
   const { body, type } = bodyOf(random, operation, source);
   const query = queryOf(random, operation, source.ids);
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => escaped(source.ids.pick(random, name as IdKind)));
-  const method = random.chance(0.02) ? random.pick(['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) : operation.method;
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    escaped(source.ids.pick(random, name as IdKind)),
+  );
+  const method = random.chance(0.02)
+    ? random.pick(['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'])
+    : operation.method;
   return {
     operationId: operation.operationId,
     credential,
     method,
-    path: random.chance(0.01) ? `${path}${random.pick(['/', '//', '/%00', '/..', '%', '%E0%A4%A', '?', '?limit=&limit='])}` : path + query,
-    headers: { ...source.credentials[credential], ...(type === null ? {} : { 'Content-Type': type }), ...oddHeaders(random, operation) },
+    path: random.chance(0.01)
+      ? `${path}${random.pick(['/', '//', '/%00', '/..', '%', '%E0%A4%A', '?', '?limit=&limit='])}`
+      : path + query,
+    headers: {
+      ...source.credentials[credential],
+      ...(type === null ? {} : { 'Content-Type': type }),
+      ...oddHeaders(random, operation),
+    },
     body: method === 'GET' || method === 'HEAD' ? null : body,
   };
 }
@@ -106,16 +125,31 @@ function queryValue(random: Random, name: string, ids: KnownIds): string {
   }
 }
 
-function bodyOf(random: Random, operation: Operation, { ids, files }: RequestSource): { body: Buffer | null; type: string | null } {
+function bodyOf(
+  random: Random,
+  operation: Operation,
+  { ids, files }: RequestSource,
+): { body: Buffer | null; type: string | null } {
   if (operation.operationId === 'files.upload') return formOf(random, files);
   if (operation.operationId === 'p2pState.put' && random.chance(0.5)) {
-    return { body: Buffer.from(Array.from({ length: random.below(200) }, () => random.below(256))), type: 'application/octet-stream' };
+    return {
+      body: Buffer.from(Array.from({ length: random.below(200) }, () => random.below(256))),
+      type: 'application/octet-stream',
+    };
   }
   const example = operationExamples[operation.operationId]?.body;
   if (example === undefined && random.chance(0.95)) return { body: null, type: null };
   const named = withKnownIds(random, example ?? {}, ids);
   const value = random.chance(0.5) ? named : random.chance(0.95) ? mutated(random, named) : hostileValue(random);
-  const type = random.chance(0.97) ? 'application/json' : random.pick(['text/plain', 'application/json; charset=latin1', 'multipart/form-data', 'application/x-www-form-urlencoded', '']);
+  const type = random.chance(0.97)
+    ? 'application/json'
+    : random.pick([
+        'text/plain',
+        'application/json; charset=latin1',
+        'multipart/form-data',
+        'application/x-www-form-urlencoded',
+        '',
+      ]);
   return { body: jsonBytes(random, value), type };
 }
 
@@ -133,23 +167,55 @@ function withKnownIds(random: Random, example: unknown, ids: KnownIds): unknown 
 function formOf(random: Random, files: RequestSource['files']): { body: Buffer; type: string } {
   const file = random.pick(files);
   const bytes = Buffer.from(file.bytes);
-  if (random.chance(0.4)) for (let i = random.below(8); i >= 0; i--) bytes[random.below(bytes.byteLength)] = random.below(256);
+  if (random.chance(0.4))
+    for (let i = random.below(8); i >= 0; i--) bytes[random.below(bytes.byteLength)] = random.below(256);
   const content = random.chance(0.1) ? bytes.subarray(0, random.below(bytes.byteLength)) : bytes;
-  const type = random.chance(0.85) ? file.type : random.pick(['image/svg+xml', 'text/html', 'audio/ogg', 'video/mp4', 'image/jpeg']);
+  const type = random.chance(0.85)
+    ? file.type
+    : random.pick(['image/svg+xml', 'text/html', 'audio/ogg', 'video/mp4', 'image/jpeg']);
   const name = random.chance(0.7) ? 'name.bin' : headerSafe(hostileText(random)).replaceAll('"', '');
   const boundary = random.chance(0.95) ? 'b' : 'another';
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="${random.chance(0.95) ? 'file' : 'other'}"; filename="${name}"\r\nContent-Type: ${type}\r\n\r\n`;
   const tail = random.chance(0.95) ? '\r\n--b--\r\n' : random.pick(['', '\r\n--b', '\r\n--b\r\n', '\r\n--b--']);
-  return { body: Buffer.concat([Buffer.from(head), content, Buffer.from(tail)]), type: random.chance(0.97) ? 'multipart/form-data; boundary=b' : 'multipart/form-data' };
+  return {
+    body: Buffer.concat([Buffer.from(head), content, Buffer.from(tail)]),
+    type: random.chance(0.97) ? 'multipart/form-data; boundary=b' : 'multipart/form-data',
+  };
 }
 
-const ODD_HEADERS = ['Idempotency-Key', 'If-Match', 'If-None-Match', 'If-Range', 'Range', 'Accept', 'Accept-Encoding', 'Origin', 'X-Request-Id', 'X-Forwarded-For', 'Last-Event-ID'] as const;
+const ODD_HEADERS = [
+  'Idempotency-Key',
+  'If-Match',
+  'If-None-Match',
+  'If-Range',
+  'Range',
+  'Accept',
+  'Accept-Encoding',
+  'Origin',
+  'X-Request-Id',
+  'X-Forwarded-For',
+  'Last-Event-ID',
+] as const;
 
 function oddHeaders(random: Random, { operationId, parameters }: Operation): Record<string, string> {
   const headers: Record<string, string> = {};
-  if (parameters.some(({ name }) => name === 'Idempotency-Key') && random.chance(0.2)) headers['Idempotency-Key'] = `repeat-${random.below(100)}`;
+  if (parameters.some(({ name }) => name === 'Idempotency-Key') && random.chance(0.2))
+    headers['Idempotency-Key'] = `repeat-${random.below(100)}`;
   if (random.chance(0.2)) headers['Accept-Encoding'] = 'gzip';
-  if (random.chance(0.1)) headers[random.pick(ODD_HEADERS)] = headerSafe(random.chance(0.5) ? hostileText(random) : random.pick(['*', '"1-abc"', 'bytes=0-3', 'bytes=5-1', 'application/octet-stream', 'gzip;q=0', 'https://app.example.com']));
+  if (random.chance(0.1))
+    headers[random.pick(ODD_HEADERS)] = headerSafe(
+      random.chance(0.5)
+        ? hostileText(random)
+        : random.pick([
+            '*',
+            '"1-abc"',
+            'bytes=0-3',
+            'bytes=5-1',
+            'application/octet-stream',
+            'gzip;q=0',
+            'https://app.example.com',
+          ]),
+    );
   if (operationId === 'events.list' && random.chance(0.2)) headers['Accept'] = 'text/event-stream';
   return headers;
 }

@@ -12,7 +12,10 @@ interface Reply {
 }
 
 /** How a frame was answered: by a reply, or by the end of the socket. */
-export type FrameOutcome = { readonly kind: 'reply'; readonly reply: Reply } | { readonly kind: 'closed'; readonly code: number } | { readonly kind: 'hung' };
+export type FrameOutcome =
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  | { readonly kind: 'closed'; readonly code: number }
+  | { readonly kind: 'hung' };
 
 /** A socket that sends generated frames one after the other, and connects again when the server ends it. */
 export class FuzzSocket {

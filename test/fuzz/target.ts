@@ -5,7 +5,9 @@ import { type SlowTurn, turnProbe } from '../helpers/turn-probe.ts';
 import type { Credentials, FuzzRequest } from './requests.ts';
 
 /** What came back for a request: an answer, or what became of the connection. */
-export type Answer = { readonly status: number; readonly body: string; readonly type: string } | { readonly status: 0; readonly problem: string };
+export type Answer =
+  | { readonly status: number; readonly body: string; readonly type: string }
+  | { readonly status: 0; readonly problem: string };
 
 /** A server under test, in processes of its own, with probes in its web workers. */
 export interface Target {
@@ -58,12 +60,23 @@ async function credentialsOf({ url, dir, keys }: Cluster): Promise<Credentials> 
   };
   const token = async (userId: string, claims: object = {}): Promise<string> => {
     const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
-    const answer = await fetch(`${url}/api/v1/users/${userId}/tokens`, { method: 'POST', headers, body: JSON.stringify({ ttl: 86_400, ...claims }) });
+    const answer = await fetch(`${url}/api/v1/users/${userId}/tokens`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ ttl: 86_400, ...claims }),
+    });
     return ((await answer.json()) as { token: string }).token;
   };
-  const user = async (userId: string, claims?: object): Promise<Record<string, string>> => ({ 'X-Service-Key': keys.publishableKey, 'X-Service-Token': await token(userId, claims) });
+  const user = async (userId: string, claims?: object): Promise<Record<string, string>> => ({
+    'X-Service-Key': keys.publishableKey,
+    'X-Service-Token': await token(userId, claims),
+  });
   const bearer = (value: string): Record<string, string> => ({ Authorization: `Bearer ${value}` });
-  const login = await fetch(`${url}/api/v1/admin/auth/login`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(ADMIN) });
+  const login = await fetch(`${url}/api/v1/admin/auth/login`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(ADMIN),
+  });
   return {
     none: {},
     garbage: bearer('sk_default_nonsense'),

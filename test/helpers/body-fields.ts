@@ -17,7 +17,13 @@ export function fieldsOf(schema: SchemaNode, path: readonly string[] = []): Fiel
 }
 
 /** A body with one field set, deep inside if need be. What is around the field is as little as its schema allows. */
-export function withField(schema: SchemaNode, body: unknown, path: readonly string[], value: unknown, seeds: Seeds): unknown {
+export function withField(
+  schema: SchemaNode,
+  body: unknown,
+  path: readonly string[],
+  value: unknown,
+  seeds: Seeds,
+): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return value;
   const inner = schema.properties?.[name] ?? {};

@@ -12,8 +12,8 @@ interface LockRequest {
 }
 
 /**
- * The locks and channels that the tabs of a browser have in common, without a browser: a message reaches each other channel of
- * its name in the order of sending, after a delay of its own.
+ * The locks and channels that the tabs of a browser have in common, without a browser: a message reaches each other
+ * channel of its name in the order of sending, after a delay of its own.
  */
 export class FakeBrowser {
   readonly #locks = new Map<string, LockRequest[]>();
@@ -65,9 +65,16 @@ export class FakeBrowser {
   }
 
   channelOf(tab: BrowserTab, name: string): Channel {
-    const channel = new FakeChannel(tab, name, (message) => {
-      for (const other of this.#channels) if (other !== channel && other.name === name) other.deliver(structuredClone(message), this.#random.below(3), channel);
-    }, () => this.#channels.delete(channel));
+    const channel = new FakeChannel(
+      tab,
+      name,
+      (message) => {
+        for (const other of this.#channels)
+          if (other !== channel && other.name === name)
+            other.deliver(structuredClone(message), this.#random.below(3), channel);
+      },
+      () => this.#channels.delete(channel),
+    );
     this.#channels.add(channel);
     return channel;
   }
@@ -75,14 +82,18 @@ export class FakeBrowser {
   /** What the browser does when a tab is gone. */
   end(tab: BrowserTab): void {
     for (const channel of this.#channels) if (channel.tab === tab) this.#channels.delete(channel);
-    for (const queue of this.#locks.values()) for (const request of queue.filter((each) => each.tab === tab)) request.end();
+    for (const queue of this.#locks.values())
+      for (const request of queue.filter((each) => each.tab === tab)) request.end();
   }
 
   #grant(queue: LockRequest[]): void {
     setImmediate(() => {
       const [first] = queue;
       if (first === undefined || first.tab.isGone) return;
-      Promise.resolve(first.held()).then(() => first.end(), () => first.end());
+      Promise.resolve(first.held()).then(
+        () => first.end(),
+        () => first.end(),
+      );
     });
   }
 }
@@ -109,7 +120,8 @@ export class BrowserTab {
         }
       } as unknown as new (name: string) => Channel,
       navigator: { locks: browser.locksOf(this) },
-      addEventListener: (type, listener) => void this.#listeners.set(type, (this.#listeners.get(type) ?? new Set()).add(listener)),
+      addEventListener: (type, listener) =>
+        void this.#listeners.set(type, (this.#listeners.get(type) ?? new Set()).add(listener)),
       removeEventListener: (type, listener) => void this.#listeners.get(type)?.delete(listener),
     };
     this.WebSocket = sharedSocketsOf(page);

@@ -30,7 +30,9 @@ export interface TestBrowser {
   newPage(options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** The browser of this process; the files that `npm test` runs in one process share it, as starting one takes seconds. */
+/**
+ * The browser of this process; the files that `npm test` runs in one process share it, as starting one takes seconds.
+ */
 let shared: Promise<Browser> | undefined;
 
 /** Gives a test a browser. With more flags of Chromium, the browser is one of its own, which ends with the test. */

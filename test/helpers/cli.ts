@@ -47,8 +47,15 @@ export async function collab(args: readonly string[], options: RunOptions = {}):
   return { code, ...texts };
 }
 
-/** Runs a command with --json, which must end well (or with the code of the options), and returns what it printed: exactly one document. */
-export async function collabJson<T>(t: Test, args: readonly string[], options: RunOptions & { readonly code?: number } = {}): Promise<T> {
+/**
+ * Runs a command with --json, which must end well (or with the code of the options), and returns what it printed:
+ * exactly one document.
+ */
+export async function collabJson<T>(
+  t: Test,
+  args: readonly string[],
+  options: RunOptions & { readonly code?: number } = {},
+): Promise<T> {
   const { code, stdout, stderr } = await collab([...args, '--json'], options);
   if (code !== (options.code ?? 0)) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
@@ -109,11 +116,22 @@ export function startCollab(t: Test, args: readonly string[], options: RunOption
 export interface Server extends Running {
   readonly url: string;
   /** The output of `start --json`. */
-  readonly ready: Partial<InitOutput> & { readonly address: string; readonly port: number; readonly workers: number; readonly core: string; readonly pid: number };
+  readonly ready: Partial<InitOutput> & {
+    readonly address: string;
+    readonly port: number;
+    readonly workers: number;
+    readonly core: string;
+    readonly pid: number;
+  };
 }
 
 /** Starts a server on a free port and waits until it is ready. */
-export async function startServer(t: Test, dir: string, args: readonly string[] = [], options: RunOptions = {}): Promise<Server> {
+export async function startServer(
+  t: Test,
+  dir: string,
+  args: readonly string[] = [],
+  options: RunOptions = {},
+): Promise<Server> {
   const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--json', ...args], options);
   const ready = JSON.parse(await running.line((line) => line.startsWith('{"ready":true'))) as Server['ready'];
   return { ...running, url: ready.address, ready };
@@ -121,5 +139,11 @@ export async function startServer(t: Test, dir: string, args: readonly string[] 
 
 function launch(args: readonly string[], { cwd, env, uid, program: own }: RunOptions): ChildProcess {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('COLLAB_')));
-  return spawn(process.execPath, [...(own === undefined ? program : [own]), ...args], { cwd, env: { ...clean, ...env }, uid, gid: uid, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...(own === undefined ? program : [own]), ...args], {
+    cwd,
+    env: { ...clean, ...env },
+    uid,
+    gid: uid,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }

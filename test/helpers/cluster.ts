@@ -66,7 +66,10 @@ export interface Cluster {
   readonly ended: Promise<Ended>;
   /** Drains, waits for the end and removes the folder, if it was made for this. */
   stop(): Promise<Ended>;
-  /** As `stop`, but kills all processes, in a fifth of the time: for the end of tests that are not about how a server stops. */
+  /**
+   * As `stop`, but kills all processes, in a fifth of the time: for the end of tests that are not about how a server
+   * stops.
+   */
   kill(): Promise<void>;
 }
 
@@ -76,10 +79,14 @@ export function collab(...args: string[]): Promise<Ended> {
 }
 
 /**
- * Makes a folder of a new server under the system's folder for temporary files, with the keys that all of them have (`newFolder`),
- * or by `init` itself: with keys of its own, without code caches, and with the data where `dataDir` says.
+ * Makes a folder of a new server under the system's folder for temporary files, with the keys that all of them have
+ * (`newFolder`), or by `init` itself: with keys of its own, without code caches, and with the data where `dataDir`
+ * says.
  */
-export async function initFolder(config: Readonly<Record<string, unknown>> = {}, { own = 'dataDir' in config } = {}): Promise<Folder> {
+export async function initFolder(
+  config: Readonly<Record<string, unknown>> = {},
+  { own = 'dataDir' in config } = {},
+): Promise<Folder> {
   const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...config }));
   return { dir, keys: await (own ? init(dir) : newFolder(dir)) };
@@ -90,7 +97,13 @@ export async function initFolder(config: Readonly<Record<string, unknown>> = {},
  *
  * @throws when it ends before that, with what it said
  */
-export async function startCluster({ workers = 2, config = {}, folder, port = 0, env = {} }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({
+  workers = 2,
+  config = {},
+  folder,
+  port = 0,
+  env = {},
+}: ClusterOptions = {}): Promise<Cluster> {
   const { dir, keys } = folder ?? (await initFolder(config));
   const startedAt = performance.now();
   const args = [COLLAB, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
@@ -133,8 +146,9 @@ export async function startCluster({ workers = 2, config = {}, folder, port = 0,
 }
 
 /**
- * A free port that the system gives to nobody by itself. For servers that are killed and started again while clients try
- * to connect: from the system's own range, such a client can be given the very port that it tries, and connect to itself.
+ * A free port that the system gives to nobody by itself. For servers that are killed and started again while clients
+ * try to connect: from the system's own range, such a client can be given the very port that it tries, and connect to
+ * itself.
  */
 export async function stablePort(): Promise<number> {
   for (;;) {
@@ -164,7 +178,9 @@ function endOf(child: ChildProcess, event: 'exit' | 'close'): Promise<Ended> {
   let stderr = '';
   child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
   child.stderr?.on('data', (data: Buffer) => (stderr += data.toString()));
-  return new Promise((resolve) => child.once(event, (code: number | null, signal: string | null) => resolve({ code, signal, stdout, stderr })));
+  return new Promise((resolve) =>
+    child.once(event, (code: number | null, signal: string | null) => resolve({ code, signal, stdout, stderr })),
+  );
 }
 
 /** The lines of log among what a process prints. */
@@ -213,7 +229,12 @@ function childrenOf(parent: number): number[] {
     // Each thread has those that it has started.
     const threads = readdirSync(`/proc/${parent}/task`);
     const lists = threads.map((thread) => readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'));
-    return lists.flatMap((list) => list.split(' ').filter((pid) => pid !== '').map(Number));
+    return lists.flatMap((list) =>
+      list
+        .split(' ')
+        .filter((pid) => pid !== '')
+        .map(Number),
+    );
   } catch {
     return [];
   }

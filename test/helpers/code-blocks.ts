@@ -14,19 +14,30 @@ export interface CodeBlock extends DocumentCode {
 
 const BLOCK = /^( *)```([^\n`]*)\n([^]*?)^ *```$/gm;
 
-/** The documents that say what is true now: not the decisions and the changelog, which say what was decided and changed. */
-export const documents: readonly string[] = projectFiles().filter((path) => path.endsWith('.md') && !/^(?:docs\/decisions|bench\/peers)\/|^CHANGELOG/.test(path));
+/**
+ * The documents that say what is true now: not the decisions and the changelog, which say what was decided and changed.
+ */
+export const documents: readonly string[] = projectFiles().filter(
+  (path) => path.endsWith('.md') && !/^(?:docs\/decisions|bench\/peers)\/|^CHANGELOG/.test(path),
+);
 
 /** The blocks of code of a document, in their order. */
 export function blocksOf(path: string): CodeBlock[] {
   const source = readSource(path);
-  return [...source.matchAll(BLOCK)].map(({ 1: indent = '', 2: language = '', 3: text = '', index }) => ({ at: place(path, source, index), language, text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), '') }));
+  return [...source.matchAll(BLOCK)].map(({ 1: indent = '', 2: language = '', 3: text = '', index }) => ({
+    at: place(path, source, index),
+    language,
+    text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  }));
 }
 
 /** The code within the lines of a document, outside of its blocks. A bar of a table is unescaped. */
 export function inlineCode(path: string): DocumentCode[] {
   const source = readSource(path).replaceAll(BLOCK, (block) => block.replaceAll(/[^\n]/g, ' '));
-  return [...source.matchAll(/`([^`\n]+)`/g)].map(({ 1: text = '', index }) => ({ at: place(path, source, index), text: text.replaceAll('\\|', '|') }));
+  return [...source.matchAll(/`([^`\n]+)`/g)].map(({ 1: text = '', index }) => ({
+    at: place(path, source, index),
+    text: text.replaceAll('\\|', '|'),
+  }));
 }
 
 function place(path: string, source: string, index: number): string {
@@ -35,7 +46,9 @@ function place(path: string, source: string, index: number): string {
 
 /** The contents of the blocks of a document that have this language, in their order. */
 export function codeBlocks(path: string, language: string): string[] {
-  return blocksOf(path).filter((block) => block.language === language).map(({ text }) => text);
+  return blocksOf(path)
+    .filter((block) => block.language === language)
+    .map(({ text }) => text);
 }
 
 /**

@@ -11,16 +11,24 @@ interface CommandOptions {
   readonly cwd?: string;
 }
 
-/** What the command that runs now has written. The output of this process itself, such as TAP, is written in another context. */
+/**
+ * What the command that runs now has written. The output of this process itself, such as TAP, is written in another
+ * context.
+ */
 const output = new AsyncLocalStorage<Record<'stdout' | 'stderr', Buffer[]>>();
 const streams = ['stdout', 'stderr'] as const;
 /** Events for which a command leaves listeners, as its process ends. */
-const events: readonly (readonly [EventEmitter, string])[] = [[process, 'uncaughtException'], [process.stdout, 'error'], [process.stderr, 'error']];
+const events: readonly (readonly [EventEmitter, string])[] = [
+  [process, 'uncaughtException'],
+  [process.stdout, 'error'],
+  [process.stderr, 'error'],
+];
 
 /**
- * Commands that run in a process of their own: those that read the lock files of the store, as closing one gives up all locks of a
- * process on it, also those of LMDB environments that an earlier command has left open; a start, as it may succeed; and
- * those of `plugin`, as a process loads the code of a plugin once, and a new one is given the path of the program.
+ * Commands that run in a process of their own: those that read the lock files of the store, as closing one gives up all
+ * locks of a process on it, also those of LMDB environments that an earlier command has left open; a start, as it may
+ * succeed; and those of `plugin`, as a process loads the code of a plugin once, and a new one is given the path of the
+ * program.
  */
 const APART = new Set(['status', 'doctor', 'start', 'plugin']);
 
@@ -28,8 +36,8 @@ const APART = new Set(['status', 'doctor', 'start', 'plugin']);
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs one command line as `collab` of cli.ts does, but in this process, which takes a tenth of the time. For commands whose
- * result and output are tested; not for their exit, signals, standard input and crashes, nor for `start`.
+ * Runs one command line as `collab` of cli.ts does, but in this process, which takes a tenth of the time. For commands
+ * whose result and output are tested; not for their exit, signals, standard input and crashes, nor for `start`.
  */
 export function collab(args: readonly string[], options: CommandOptions = {}): Promise<Finished> {
   if (APART.has(args[0] ?? '')) return collabApart(args, options);
@@ -38,8 +46,15 @@ export function collab(args: readonly string[], options: CommandOptions = {}): P
   return finished;
 }
 
-/** Runs a command with --json, which must end well (or with the code of the options), and returns what it printed: exactly one document. */
-export async function collabJson<T>(t: Test, args: readonly string[], { code: expected = 0, ...options }: CommandOptions & { readonly code?: number } = {}): Promise<T> {
+/**
+ * Runs a command with --json, which must end well (or with the code of the options), and returns what it printed:
+ * exactly one document.
+ */
+export async function collabJson<T>(
+  t: Test,
+  args: readonly string[],
+  { code: expected = 0, ...options }: CommandOptions & { readonly code?: number } = {},
+): Promise<T> {
   const { code, stdout, stderr } = await collab([...args, '--json'], options);
   if (code !== expected) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
@@ -54,7 +69,10 @@ async function run(args: readonly string[], { env = {}, cwd }: CommandOptions): 
   process.exitCode = undefined;
   const variables = process.env;
   const folder = process.cwd();
-  process.env = { ...Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('COLLAB_'))), ...env };
+  process.env = {
+    ...Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('COLLAB_'))),
+    ...env,
+  };
   if (cwd !== undefined) process.chdir(cwd);
   try {
     const code = await output.run(written, () => runCli(args));
@@ -64,7 +82,8 @@ async function run(args: readonly string[], { env = {}, cwd }: CommandOptions): 
     Object.assign(process, { argv, exitCode, env: variables });
     for (const undo of restore) undo();
     for (const [at, [emitter, event]] of events.entries()) {
-      for (const left of emitter.listeners(event)) if (listeners[at]?.includes(left) !== true) emitter.off(event, left as () => void);
+      for (const left of emitter.listeners(event))
+        if (listeners[at]?.includes(left) !== true) emitter.off(event, left as () => void);
     }
   }
 }
@@ -75,8 +94,13 @@ function capture(name: (typeof streams)[number]): () => void {
   const write = stream.write.bind(stream);
   const take = (chunk: Uint8Array | string, encoding?: BufferEncoding | (() => void), done?: () => void): boolean => {
     const written = output.getStore();
-    if (written === undefined) return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, done);
-    written[name].push(typeof chunk === 'string' ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8') : Buffer.from(chunk));
+    if (written === undefined)
+      return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, done);
+    written[name].push(
+      typeof chunk === 'string'
+        ? Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8')
+        : Buffer.from(chunk),
+    );
     const then = typeof encoding === 'function' ? encoding : done;
     if (then !== undefined) setImmediate(then);
     return true;

@@ -12,13 +12,17 @@ export interface WorkerAnswer {
 export interface Connection {
   /** Names the worker: ids of requests begin with it. */
   readonly worker: string;
-  readonly send: (method: string, path: string, options?: { body?: object; headers?: Readonly<Record<string, string>> }) => Promise<WorkerAnswer>;
+  readonly send: (
+    method: string,
+    path: string,
+    options?: { body?: object; headers?: Readonly<Record<string, string>> },
+  ) => Promise<WorkerAnswer>;
   readonly close: () => void;
 }
 
 /**
- * Opens `each` connections to each of two workers: the kernel says which gets one. Sends a request on each that no limit
- * counts. All of them end by `close`.
+ * Opens `each` connections to each of two workers: the kernel says which gets one. Sends a request on each that no
+ * limit counts. All of them end by `close`.
  */
 export async function connectToBoth(cluster: Cluster, each: number): Promise<Connection[]> {
   const found = new Map<string, Connection[]>();

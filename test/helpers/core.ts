@@ -16,8 +16,8 @@ export function newServer(core: CoreKind = testCore): HttpServer {
 }
 
 /**
- * Whether this is all that a client receives when a request could be read in two ways: nothing, or, where the parser of Node's
- * HTTP server has refused it before our own checks, 400.
+ * Whether this is all that a client receives when a request could be read in two ways: nothing, or, where the parser of
+ * Node's HTTP server has refused it before our own checks, 400.
  */
 export function isDropped(received: string): boolean {
   return received === '' || (testCore === 'node' && received.startsWith('HTTP/1.1 400 '));

@@ -22,7 +22,11 @@ export async function contentOf(store: Store, blobs: Blobs): Promise<object> {
   for (const environmentId of (await blobs.environments()).sort()) {
     for await (const name of blobs.list(environmentId)) {
       const reader = await blobs.open(environmentId, name);
-      files.push(`${environmentId} ${name} ${createHash('sha256').update(await reader.read(0, 10_000_000)).digest('hex')}`);
+      files.push(
+        `${environmentId} ${name} ${createHash('sha256')
+          .update(await reader.read(0, 10_000_000))
+          .digest('hex')}`,
+      );
       await reader.close();
     }
   }

@@ -14,7 +14,10 @@ export interface ExchangeServer {
 }
 
 /** Starts a server that only passes exchanges to `serve`. It ends with the test. */
-export async function serveExchanges(t: Test, serve: (exchange: Exchange) => void | Promise<void>): Promise<ExchangeServer> {
+export async function serveExchanges(
+  t: Test,
+  serve: (exchange: Exchange) => void | Promise<void>,
+): Promise<ExchangeServer> {
   const server = newServer();
   const state = { exchanges: [] as Exchange[], finished: [] as Exchange[], draining: false };
   const options = {

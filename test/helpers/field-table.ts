@@ -1,6 +1,9 @@
 import type { Test } from 'tap';
 
-const timestamp = (value: unknown): boolean => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) && !Number.isNaN(Date.parse(value));
+const timestamp = (value: unknown): boolean =>
+  typeof value === 'string' &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) &&
+  !Number.isNaN(Date.parse(value));
 const string = (value: unknown): boolean => typeof value === 'string';
 const number = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value);
 const share = (value: unknown): boolean => number(value) && (value as number) >= 0 && (value as number) <= 1;

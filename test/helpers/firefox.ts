@@ -8,7 +8,8 @@ import { tempFolder } from './temp-folder.ts';
 const program = '/usr/bin/firefox-esr';
 
 /** Why tests in Firefox cannot run here; false if they can, or must (`REQUIRE_BROWSER`, set by .ci/run). */
-export const firefoxSkipReason: string | false = existsSync(program) || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Firefox here (${program})`;
+export const firefoxSkipReason: string | false =
+  existsSync(program) || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Firefox here (${program})`;
 
 /** A tab of Firefox, driven by WebDriver BiDi: playwright-core drives only a Firefox of its own. */
 export interface FirefoxPage {
@@ -31,7 +32,10 @@ interface Answer {
 export async function openFirefox(t: Test): Promise<FirefoxPage> {
   const profile = tempFolder(t);
   const args = ['--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0', 'about:blank'];
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, HOME: profile, MOZ_DISABLE_AUTO_SAFE_MODE: '1' } });
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, HOME: profile, MOZ_DISABLE_AUTO_SAFE_MODE: '1' },
+  });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   t.teardown(async () => {
     child.kill('SIGKILL');
@@ -44,12 +48,18 @@ export async function openFirefox(t: Test): Promise<FirefoxPage> {
   return {
     open: async (url) => void (await send('browsingContext.navigate', { context, url, wait: 'complete' })),
     evaluate: async (expression) => {
-      const answer = (await send('script.evaluate', { expression, target: { context }, awaitPromise: true })) as { result?: { value?: unknown }; exceptionDetails?: { text: string } };
+      const answer = (await send('script.evaluate', { expression, target: { context }, awaitPromise: true })) as {
+        result?: { value?: unknown };
+        exceptionDetails?: { text: string };
+      };
       if (answer.exceptionDetails !== undefined) throw new Error(answer.exceptionDetails.text);
       return String(answer.result?.value);
     },
     type: async (text) => {
-      const actions = Array.from(text, (value) => [{ type: 'keyDown', value }, { type: 'keyUp', value }]).flat();
+      const actions = Array.from(text, (value) => [
+        { type: 'keyDown', value },
+        { type: 'keyUp', value },
+      ]).flat();
       await send('input.performActions', { context, actions: [{ type: 'key', id: 'keyboard', actions }] });
     },
   };
@@ -60,7 +70,7 @@ async function addressOf(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface(output)) {
     const address = /WebDriver BiDi listening on (ws:\S+)/.exec(line)?.[1];
     // Unread output would stop it.
-    if (address !== undefined) return output.resume(), `${address}/session`;
+    if (address !== undefined) return (output.resume(), `${address}/session`);
   }
   throw new Error('Firefox ended before it could be driven');
 }

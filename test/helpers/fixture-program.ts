@@ -7,10 +7,13 @@ export interface FixtureProgram {
   readonly path: string;
 }
 
-/** The program `test/fixtures/<name>.ts`: compiled, as `npm test` does, or through tsx when a test file runs without it. */
+/**
+ * The program `test/fixtures/<name>.ts`: compiled, as `npm test` does, or through tsx when a test file runs without it.
+ */
 export function fixtureProgram(name: string): FixtureProgram {
   const built = process.env['TEST_BUILD'];
-  if (built !== undefined) return { execArgv: ['--enable-source-maps'], path: resolve(built, `test/fixtures/${name}.js`) };
+  if (built !== undefined)
+    return { execArgv: ['--enable-source-maps'], path: resolve(built, `test/fixtures/${name}.js`) };
   return { execArgv: ['--import=tsx'], path: resolve(`test/fixtures/${name}.ts`) };
 }
 

@@ -33,7 +33,10 @@ export interface TestServerOptions {
   readonly blobs?: Blobs;
   /** An existing environment of the store to serve; otherwise one named `default` is created. */
   readonly environment?: Environment;
-  /** Configuration values as text, by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` is set. */
+  /**
+   * Configuration values as text, by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` is
+   * set.
+   */
   readonly flags?: Readonly<Record<string, string>>;
   readonly demo?: HttpDeps['demo'];
   readonly streamHeartbeatMs?: number;
@@ -86,7 +89,8 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}):
   const status: ServerStatus = { draining: false };
   const log = options.log ?? createLogger({ level: 'silent', name: 'test' });
   const environment = options.environment ?? (await newEnvironment(ctx));
-  const newKey = async (input: Omit<KeyCreate, 'kind'>): Promise<string> => (await createKey(ctx, environment, { kind: 'secret', ...input })).value;
+  const newKey = async (input: Omit<KeyCreate, 'kind'>): Promise<string> =>
+    (await createKey(ctx, environment, { kind: 'secret', ...input })).value;
   const key = await newKey({ name: 'test' });
 
   const server = options.server ?? newServer();
@@ -107,8 +111,18 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}):
     return connection;
   };
   return {
-    port, url, ctx, config, status, http, environment, key, newKey, connect,
-    request: (method, path, asked = {}) => ask(method, path.startsWith('//') ? url + path.slice(1) : `${url}/api/v1${path}`, key, asked),
+    port,
+    url,
+    ctx,
+    config,
+    status,
+    http,
+    environment,
+    key,
+    newKey,
+    connect,
+    request: (method, path, asked = {}) =>
+      ask(method, path.startsWith('//') ? url + path.slice(1) : `${url}/api/v1${path}`, key, asked),
   };
 }
 
@@ -119,7 +133,12 @@ async function newEnvironment(ctx: Context): Promise<Environment> {
 }
 
 /** Requests a URL, with `ownKey` unless the request has another key. */
-export async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestResponse<T>> {
+export async function ask<T>(
+  method: string,
+  url: string,
+  ownKey: string,
+  { body, headers = {}, key = ownKey }: TestRequest,
+): Promise<TestResponse<T>> {
   const answer = await fetch(url, {
     method,
     redirect: 'manual',

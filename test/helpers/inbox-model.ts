@@ -31,7 +31,10 @@ interface ModelThread {
   readonly choices: Map<string, { readonly action: string; readonly at: number }>;
 }
 
-/** The rules of docs/notifications.md, as simply as they can be written: it remembers everything, and searches all of it. */
+/**
+ * The rules of docs/notifications.md, as simply as they can be written: it remembers everything, and searches all of
+ * it.
+ */
 export class InboxModel {
   readonly users = new Map<string, ModelUser>();
   readonly threads = new Map<string, ModelThread>();
@@ -57,7 +60,11 @@ export class InboxModel {
       if (candidate === userId) continue;
       const user = this.users.get(candidate);
       const choice = this.#choice(thread, candidate);
-      const follows = user !== undefined && (choice === 'subscribe' || (choice !== 'unsubscribe' && thread.history.some((earlier) => earlier.userId === candidate && earlier.at >= user.since)));
+      const follows =
+        user !== undefined &&
+        (choice === 'subscribe' ||
+          (choice !== 'unsubscribe' &&
+            thread.history.some((earlier) => earlier.userId === candidate && earlier.at >= user.since)));
       if (mentions.includes(candidate)) this.#tell(thread, threadId, comment, candidate, 'mention', at);
       else if (follows) this.#tell(thread, threadId, comment, candidate, 'reply', at);
     }
@@ -68,7 +75,8 @@ export class InboxModel {
     const thread = this.#thread(threadId);
     const comment = thread.history.find((candidate) => candidate.id === id);
     if (comment === undefined) throw new Error(`the model has no comment ${id}`);
-    for (const userId of this.inboxes.keys()) if (!mentions.includes(userId)) this.#withdraw(thread, comment, userId, at);
+    for (const userId of this.inboxes.keys())
+      if (!mentions.includes(userId)) this.#withdraw(thread, comment, userId, at);
     for (const userId of mentions) {
       if (userId === comment.userId) continue;
       if (!comment.told.has(userId)) {
@@ -93,12 +101,20 @@ export class InboxModel {
   }
 
   deleteComment(id: string): void {
-    for (const [userId, items] of this.inboxes) this.inboxes.set(userId, items.filter(({ commentId }) => commentId !== id));
+    for (const [userId, items] of this.inboxes)
+      this.inboxes.set(
+        userId,
+        items.filter(({ commentId }) => commentId !== id),
+      );
   }
 
   deleteThread(id: string): void {
     this.threads.delete(id);
-    for (const [userId, items] of this.inboxes) this.inboxes.set(userId, items.filter(({ threadId }) => threadId !== id));
+    for (const [userId, items] of this.inboxes)
+      this.inboxes.set(
+        userId,
+        items.filter(({ threadId }) => threadId !== id),
+      );
   }
 
   inbox(userId: string): ModelItem[] {
@@ -116,7 +132,10 @@ export class InboxModel {
         item.updatedAt = at;
         item.shown &&= this.users.get(userId)?.inApp.reply ?? true;
       } else {
-        this.inboxes.set(userId, this.inbox(userId).filter((other) => other !== item));
+        this.inboxes.set(
+          userId,
+          this.inbox(userId).filter((other) => other !== item),
+        );
         comment.told.delete(userId);
       }
     }
@@ -128,13 +147,31 @@ export class InboxModel {
     if (user === undefined) return false;
     const choice = this.#choice(thread, userId);
     if (choice === 'subscribe' && (thread.choices.get(userId)?.at ?? Infinity) <= at) return true;
-    return choice !== 'unsubscribe' && thread.history.some((earlier) => earlier.userId === userId && earlier.at < at && earlier.at >= user.since);
+    return (
+      choice !== 'unsubscribe' &&
+      thread.history.some((earlier) => earlier.userId === userId && earlier.at < at && earlier.at >= user.since)
+    );
   }
 
-  #tell(thread: ModelThread, threadId: string, comment: ModelComment, userId: string, kind: NotificationKind, at: number): void {
+  #tell(
+    thread: ModelThread,
+    threadId: string,
+    comment: ModelComment,
+    userId: string,
+    kind: NotificationKind,
+    at: number,
+  ): void {
     if (!this.#mayTell(thread, userId)) return;
     comment.told.add(userId);
-    this.inbox(userId).push({ commentId: comment.id, threadId, kind, shown: this.users.get(userId)?.inApp[kind] ?? true, read: false, at, updatedAt: at });
+    this.inbox(userId).push({
+      commentId: comment.id,
+      threadId,
+      kind,
+      shown: this.users.get(userId)?.inApp[kind] ?? true,
+      read: false,
+      at,
+      updatedAt: at,
+    });
   }
 
   #mayTell(thread: ModelThread, userId: string): boolean {

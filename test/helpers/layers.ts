@@ -23,7 +23,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   workers: [...surface, 'http', 'realtime', 'demo', 'cluster'],
   app: [...surface, 'http', 'realtime', 'demo', 'cluster', 'workers', 'adapters'],
   cli: [...surface, 'http', 'realtime', 'demo', 'cluster', 'app'],
-  tools: [...surface, 'http', 'realtime', 'cluster', 'cli', 'widget', 'plugins/email', 'plugins/slack', 'plugins/web-push'],
+  tools: [
+    ...surface,
+    'http',
+    'realtime',
+    'cluster',
+    'cli',
+    'widget',
+    'plugins/email',
+    'plugins/slack',
+    'plugins/web-push',
+  ],
   client: ['model'],
   widget: ['model', 'client'],
   'demo/page': ['model'],
@@ -57,16 +67,21 @@ const homes: Readonly<Record<string, readonly string[]>> = {
 export function breach(file: string, { target, typeOnly }: Import): string | null {
   const home = homes[target];
   if (home !== undefined) {
-    return home.some((place) => file.startsWith(place)) ? null : `${file} imports ${target}, which belongs to ${home.join(' and ')}`;
+    return home.some((place) => file.startsWith(place))
+      ? null
+      : `${file} imports ${target}, which belongs to ${home.join(' and ')}`;
   }
   if (!/^(?:src|bin|plugins|tools|test|bench)\//.test(target)) return null;
 
   const to = layerOf(target);
   const from = layerOf(file);
   if (from === to) return null;
-  if (browserLayers.includes(from) && !browserLayers.includes(to) && !typeOnly) return `${file} imports ${target}: ${from} runs in browsers and may import types only`;
+  if (browserLayers.includes(from) && !browserLayers.includes(to) && !typeOnly)
+    return `${file} imports ${target}: ${from} runs in browsers and may import types only`;
   const allowed = allowedFrom(file, from);
-  return allowed.includes(to) || allowed.includes(target) ? null : `${file} imports ${target}: ${from} may import ${allowed.join(', ') || 'nothing'}`;
+  return allowed.includes(to) || allowed.includes(target)
+    ? null
+    : `${file} imports ${target}: ${from} may import ${allowed.join(', ') || 'nothing'}`;
 }
 
 function allowedFrom(file: string, layer: string): readonly string[] {
@@ -75,7 +90,10 @@ function allowedFrom(file: string, layer: string): readonly string[] {
   return mayImport[layer] ?? [];
 }
 
-/** `src/http/api/routes/rooms.ts` → `http`, `src/app.ts` → `app`, `plugins/mail/index.ts` → `plugins/mail`, `bin/…` → `bin`. */
+/**
+ * `src/http/api/routes/rooms.ts` → `http`, `src/app.ts` → `app`, `plugins/mail/index.ts` → `plugins/mail`, `bin/…` →
+ * `bin`.
+ */
 function layerOf(path: string): string {
   if (path.startsWith('src/demo/page/')) return 'demo/page';
   const [top = '', next = ''] = path.split('/');
@@ -84,8 +102,8 @@ function layerOf(path: string): string {
 }
 
 /**
- * The groups of files that import each other in a circle, each sorted: the strongly connected components of more than one
- * file (Tarjan 1972).
+ * The groups of files that import each other in a circle, each sorted: the strongly connected components of more than
+ * one file (Tarjan 1972).
  *
  * @param imports what each file imports; targets that are no keys are ignored
  */

@@ -15,7 +15,11 @@ export function startLines(command: string, ...args: string[]): LineProcess {
 }
 
 function startWith(env: NodeJS.ProcessEnv, command: string, ...args: string[]): LineProcess {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true, env: { ...process.env, ...env } });
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+    env: { ...process.env, ...env },
+  });
   const lines: string[] = [];
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   return { child, lines };
@@ -27,7 +31,11 @@ export function startFixture(fixture: string, ...args: string[]): LineProcess {
 }
 
 /** `startFixture` with environment variables besides those of this process. */
-export function startFixtureWith(env: Readonly<Record<string, string>>, fixture: string, ...args: string[]): LineProcess {
+export function startFixtureWith(
+  env: Readonly<Record<string, string>>,
+  fixture: string,
+  ...args: string[]
+): LineProcess {
   return startWith(env, process.execPath, ...fixtureArgs(fixture), ...args);
 }
 

@@ -20,21 +20,31 @@ export interface MailServer {
   refusal: { readonly code: number; readonly message: string } | null;
 }
 
-/** Starts an SMTP server on a free port of the loopback interface: without TLS and authentication, unless `options` say so. */
+/**
+ * Starts an SMTP server on a free port of the loopback interface: without TLS and authentication, unless `options` say
+ * so.
+ */
 export async function startMailServer(t: Pick<Test, 'teardown'>, options: SMTPServerOptions = {}): Promise<MailServer> {
   const smtp = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     disableReverseLookup: true,
     closeTimeout: 100,
     ...options,
-    onRcptTo: (_address, _session, done) => done(server.refusal === null ? null : Object.assign(new Error(server.refusal.message), { responseCode: server.refusal.code })),
+    onRcptTo: (_address, _session, done) =>
+      done(
+        server.refusal === null
+          ? null
+          : Object.assign(new Error(server.refusal.message), { responseCode: server.refusal.code }),
+      ),
     onData: (stream, session, done) => {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
         const source = Buffer.concat(chunks);
         const recipients = session.envelope.rcptTo.map(({ address }) => address);
-        const parsed = simpleParser(source).then((mail) => server.mails.push({ ...mail, source: source.toString(), user: session.user, recipients }));
+        const parsed = simpleParser(source).then((mail) =>
+          server.mails.push({ ...mail, source: source.toString(), user: session.user, recipients }),
+        );
         // The mail is accepted once it is parsed, so that a test which saw the acceptance finds it.
         callbackify(() => parsed)((error) => done(error));
       });

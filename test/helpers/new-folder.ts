@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { collab, collabCommand, type InitOutput } from './cli.ts';
 
 /**
- * Fills a folder, which may have a `config.json` but no data, as `collab init` does: with a copy of what `init` made for all tests
- * of this run, and the code caches that a server has left. So each such folder has the same keys. Tests of `init`, of a first start
- * and of several servers with keys of their own call `init` instead.
+ * Fills a folder, which may have a `config.json` but no data, as `collab init` does: with a copy of what `init` made
+ * for all tests of this run, and the code caches that a server has left. So each such folder has the same keys. Tests
+ * of `init`, of a first start and of several servers with keys of their own call `init` instead.
  */
 export async function newFolder(dir: string): Promise<InitOutput> {
   const build = process.env['TEST_BUILD'];
@@ -47,7 +47,9 @@ async function makeTemplate(template: string): Promise<void> {
 /** Runs a server until it is ready. Its workers leave their code caches as they end. */
 async function startAndStop(dir: string): Promise<void> {
   const [node = '', ...program] = collabCommand;
-  const server = spawn(node, [...program, 'start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const server = spawn(node, [...program, 'start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   createInterface({ input: server.stdout }).on('line', (line) => {
     if (line.startsWith('{"ready":true')) server.kill();
   });

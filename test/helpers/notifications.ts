@@ -12,7 +12,11 @@ import type { Tenant } from './service.ts';
 
 /** The part of a background worker that notifies users. It stops at the end of the test. */
 export async function startNotifying(t: Test, ctx: Context): Promise<Consumers> {
-  const consumers = new Consumers([notificationConsumer(ctx)], { ctx, log: createLogger({ level: 'silent', name: 'background' }), startedAt: afterNow(ctx.clock) });
+  const consumers = new Consumers([notificationConsumer(ctx)], {
+    ctx,
+    log: createLogger({ level: 'silent', name: 'background' }),
+    startedAt: afterNow(ctx.clock),
+  });
   t.teardown(() => consumers.stop());
   await consumers.start();
   return consumers;
@@ -22,7 +26,11 @@ export async function startNotifying(t: Test, ctx: Context): Promise<Consumers> 
 export async function handled(consumers: Consumers, { store }: Context, environment: Environment): Promise<void> {
   for (;;) {
     const last = await store.lastSeq(streamOf(environment));
-    await until(() => Number.isFinite(consumers.lowestConsumerCursor(streamOf(environment))) && consumers.lowestConsumerCursor(streamOf(environment)) >= last);
+    await until(
+      () =>
+        Number.isFinite(consumers.lowestConsumerCursor(streamOf(environment))) &&
+        consumers.lowestConsumerCursor(streamOf(environment)) >= last,
+    );
     if ((await store.lastSeq(streamOf(environment))) === last) return;
   }
 }
@@ -36,7 +44,10 @@ export interface Inbox {
 
 /** The inbox of a user, read with the secret key. */
 export async function inboxOf(tenant: Tenant, userId: string, search = ''): Promise<Inbox> {
-  const { status, json, text } = await tenant.request<Inbox>('GET', `/users/${encodeURIComponent(userId)}/notifications${search}`);
+  const { status, json, text } = await tenant.request<Inbox>(
+    'GET',
+    `/users/${encodeURIComponent(userId)}/notifications${search}`,
+  );
   if (status !== 200) throw new Error(text);
   return json;
 }

@@ -40,7 +40,9 @@ export const document = JSON.parse(JSON.stringify(openapiDocument())) as {
 
 /** Every operation below the prefix of the API. */
 export const operations: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
-  'servers' in item ? [] : Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  'servers' in item
+    ? []
+    : Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
 );
 
 /** Whether a value is as a schema of the document says. */

@@ -30,7 +30,10 @@ export const noOtherUser: string | false = (() => {
   return readable ? false : 'the built program cannot be read by another user here';
 })();
 
-/** Makes such a folder, removed after the test. If other users may not enter the folder of the program, they get it by a mount elsewhere. */
+/**
+ * Makes such a folder, removed after the test. If other users may not enter the folder of the program, they get it by a
+ * mount elsewhere.
+ */
 export function othersFolder(t: Test): OthersFolder {
   const path = tempFolder(t);
   chownSync(path, OTHER_UID, OTHER_UID);

@@ -17,15 +17,25 @@ export interface PluginCluster extends Cluster {
   run<T>(...args: string[]): Promise<T>;
 }
 
-/** Starts a server with one web worker and the users ann and bob: with these entries of `plugins`, or in a folder that was made before. */
-export async function startPluginCluster(t: Pick<Test, 'teardown'>, plugins: readonly object[] | Folder): Promise<PluginCluster> {
+/**
+ * Starts a server with one web worker and the users ann and bob: with these entries of `plugins`, or in a folder that
+ * was made before.
+ */
+export async function startPluginCluster(
+  t: Pick<Test, 'teardown'>,
+  plugins: readonly object[] | Folder,
+): Promise<PluginCluster> {
   const made = 'dir' in plugins ? { folder: plugins } : { config: { rateLimit: { perMinute: 1_000_000 }, plugins } };
   const cluster = await startCluster({ workers: 1, ...made });
   t.teardown(() => cluster.kill());
   const { url, keys, dir } = cluster;
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
     const headers = { authorization: `Bearer ${keys.secretKey}`, 'content-type': 'application/json' };
-    const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const answer = await fetch(`${url}/api/v1${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     return { status: answer.status, body: (await answer.json()) as ApiAnswer['body'] };
   };
   await call('PUT', '/users/ann', { name: 'Ann', email: 'ann@example.com' });

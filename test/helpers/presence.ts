@@ -22,7 +22,11 @@ export interface TwoWorkers {
 }
 
 /** Starts two workers of one world. They stop at the end of the test. */
-export async function startTwoWorkers(t: Test, flags: Flags = {}, ports: { shared?: Shared } = {}): Promise<TwoWorkers> {
+export async function startTwoWorkers(
+  t: Test,
+  flags: Flags = {},
+  ports: { shared?: Shared } = {},
+): Promise<TwoWorkers> {
   const world = await createWorld(t, ports);
   const [one, two] = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')];
   const open: TwoWorkers['open'] = async (worker, request) => worker.join(await world.token(request));
@@ -44,7 +48,10 @@ export async function startTwoWorkers(t: Test, flags: Flags = {}, ports: { share
   };
 }
 
-/** The users of a room as a socket knows them: the last snapshot with all later changes. Throws if a change does not fit. */
+/**
+ * The users of a room as a socket knows them: the last snapshot with all later changes. Throws if a change does not
+ * fit.
+ */
 export function membersOf(socket: TestSocket, roomId = 'lobby'): Map<string, Row> {
   const members = new Map<string, Row>();
   for (const { type, roomId: room, data = {} } of socket.frames) {
@@ -68,9 +75,11 @@ export function membersOf(socket: TestSocket, roomId = 'lobby'): Map<string, Row
 }
 
 /** The state of a user in the lobby as a socket knows it. */
-export const stateOf = (socket: TestSocket, userId: string): Row => (membersOf(socket).get(userId)?.['state'] ?? {}) as Row;
+export const stateOf = (socket: TestSocket, userId: string): Row =>
+  (membersOf(socket).get(userId)?.['state'] ?? {}) as Row;
 /** The ids of the users in a room as a socket knows them, sorted. */
-export const namesOf = (socket: TestSocket, roomId?: string): string[] => [...membersOf(socket, roomId).keys()].toSorted();
+export const namesOf = (socket: TestSocket, roomId?: string): string[] =>
+  [...membersOf(socket, roomId).keys()].toSorted();
 
 /** Resolves once a socket knows exactly these users in the lobby. */
 export async function sees(socket: TestSocket, ...userIds: string[]): Promise<void> {
@@ -78,13 +87,20 @@ export async function sees(socket: TestSocket, ...userIds: string[]): Promise<vo
 }
 
 /** The snapshots and changes of presence that a socket has received. */
-export const presenceFrames = (socket: TestSocket): Frame[] => socket.frames.filter(({ type }) => type.startsWith('presence.'));
+export const presenceFrames = (socket: TestSocket): Frame[] =>
+  socket.frames.filter(({ type }) => type.startsWith('presence.'));
 
-/** Resolves once everything sent by the worker of `from` before has reached the worker of `to`: a broadcast arrives after it. */
+/**
+ * Resolves once everything sent by the worker of `from` before has reached the worker of `to`: a broadcast arrives
+ * after it.
+ */
 export async function flushBus(from: TestSocket, to: TestSocket, roomId = 'lobby'): Promise<void> {
   const mark = Math.random();
   await from.request('room.broadcast', { roomId, data: { mark } });
-  await to.until(() => to.frames.some(({ type, data }) => type === 'room.broadcast' && data?.['mark'] === mark), 'the mark');
+  await to.until(
+    () => to.frames.some(({ type, data }) => type === 'room.broadcast' && data?.['mark'] === mark),
+    'the mark',
+  );
 }
 
 /** Resolves once the worker of a member has applied every change that has reached it: its snapshot comes after them. */

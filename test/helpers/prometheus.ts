@@ -31,12 +31,14 @@ export function parsePrometheus(text: string): Map<string, Family> {
       current = name;
     } else if (kind === 'TYPE') {
       const family = families.get(name);
-      if (name !== current || family === undefined || family.type !== '' || family.samples.length > 0) throw new Error(`out of place: ${line}`);
+      if (name !== current || family === undefined || family.type !== '' || family.samples.length > 0)
+        throw new Error(`out of place: ${line}`);
       family.type = rest;
     } else {
       const sample = parseSample(line);
       const family = families.get(current);
-      const allowed = family?.type === 'histogram' ? [`${current}_bucket`, `${current}_sum`, `${current}_count`] : [current];
+      const allowed =
+        family?.type === 'histogram' ? [`${current}_bucket`, `${current}_sum`, `${current}_count`] : [current];
       if (family === undefined || !allowed.includes(sample.name)) throw new Error(`out of place: ${line}`);
       const series = line.slice(0, line.lastIndexOf(' '));
       if (seen.has(series)) throw new Error(`twice: ${line}`);
@@ -49,7 +51,8 @@ export function parsePrometheus(text: string): Map<string, Family> {
 }
 
 function parseSample(line: string): Sample {
-  const [whole, name = '', , labelText = '', value = ''] = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? ([-+0-9.eE]+|NaN|[+-]?Inf)$/.exec(line) ?? [];
+  const [whole, name = '', , labelText = '', value = ''] =
+    /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? ([-+0-9.eE]+|NaN|[+-]?Inf)$/.exec(line) ?? [];
   if (whole === undefined) throw new Error(`no sample: ${line}`);
   const labels: Record<string, string> = {};
   const pair = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y;
@@ -73,7 +76,11 @@ function checkHistogram(name: string, samples: readonly Sample[]): void {
     const bounds = buckets.map(({ labels: { le = '' } }) => (le === '+Inf' ? Infinity : Number(le)));
     const grows = (values: number[]): boolean => values.every((value, i) => i === 0 || value >= (values[i - 1] ?? 0));
     const count = group.find((sample) => sample.name === `${name}_count`)?.value;
-    const whole = bounds.at(-1) === Infinity && buckets.at(-1)?.value === count && group.some((sample) => sample.name === `${name}_sum`);
-    if (!grows(bounds) || !grows(buckets.map(({ value }) => value)) || !whole) throw new Error(`histogram ${name} ${labels} is not whole`);
+    const whole =
+      bounds.at(-1) === Infinity &&
+      buckets.at(-1)?.value === count &&
+      group.some((sample) => sample.name === `${name}_sum`);
+    if (!grows(bounds) || !grows(buckets.map(({ value }) => value)) || !whole)
+      throw new Error(`histogram ${name} ${labels} is not whole`);
   }
 }

@@ -33,7 +33,9 @@ export const proxies: readonly Proxy[] = [
       [/127\.0\.0\.1:8787/, `127.0.0.1:${ports.server}`],
     ]);
     const user = process.getuid?.() === 0 ? 'user root;' : '';
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((name) => `${name}_temp_path ${folder}/${name};`)
+      .join(' ');
     const text = `${user} daemon off; pid ${folder}/pid; error_log stderr;\nevents {}\nhttp { access_log off; ${paths}\n${server}\n}\n`;
     return [...written(folder, 'nginx.conf', text, '-c'), '-p', folder, '-e', 'stderr'];
   }),
@@ -46,21 +48,34 @@ export const proxies: readonly Proxy[] = [
   }),
   proxy('caddy', ['version'], 'caddy', (folder, ports) => {
     const text = replaced(example('Caddyfile'), [
-      [/^comments\.example\.com \{/m, `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n\nhttp://:${ports.proxy} {`],
+      [
+        /^comments\.example\.com \{/m,
+        `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n\nhttp://:${ports.proxy} {`,
+      ],
       [/127\.0\.0\.1:8787/, `127.0.0.1:${ports.server}`],
     ]);
     return ['run', '--adapter', 'caddyfile', ...written(folder, 'Caddyfile', text, '--config')];
   }),
 ];
 
-function proxy(name: string, versionArgs: readonly string[], program: string, args: (folder: string, ports: Ports) => string[]): Proxy {
-  const found = spawnSync(program, versionArgs, { env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` } });
+function proxy(
+  name: string,
+  versionArgs: readonly string[],
+  program: string,
+  args: (folder: string, ports: Ports) => string[],
+): Proxy {
+  const found = spawnSync(program, versionArgs, {
+    env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
+  });
   return {
     name,
     absent: found.error === undefined ? null : `there is no ${name} here: apt-get install ${name}`,
     start: async (t, ports) => {
       const folder = mkdtempSync(join(tmpdir(), 'collab-proxy-'));
-      const child = spawn(program, args(folder, ports), { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: folder, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` } });
+      const child = spawn(program, args(folder, ports), {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, HOME: folder, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
+      });
       let said = '';
       child.stdout.on('data', (data: Buffer) => (said += data.toString()));
       child.stderr.on('data', (data: Buffer) => (said += data.toString()));

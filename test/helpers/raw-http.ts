@@ -76,12 +76,16 @@ export class RawConnection {
         this.#size = received.length - parsed.length;
         return parsed.answer;
       }
-      if (this.#ended) throw new Error(`the connection ended after ${JSON.stringify(received.toString('latin1').slice(0, 200))}`);
+      if (this.#ended)
+        throw new Error(`the connection ended after ${JSON.stringify(received.toString('latin1').slice(0, 200))}`);
       await this.#nextChunk();
     }
   }
 
-  /** Resolves with everything received and not taken, once it satisfies `enough`, which is asked from `atLeast` bytes on. */
+  /**
+   * Resolves with everything received and not taken, once it satisfies `enough`, which is asked from `atLeast` bytes
+   * on.
+   */
   async until(enough: (received: string) => boolean, atLeast = 0): Promise<string> {
     this.#needed = atLeast;
     while (this.#size < atLeast && !this.#ended) await this.#nextChunk();
@@ -110,8 +114,13 @@ function parse(received: Buffer, toHead: boolean): { answer: RawResponse; length
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return 0;
   const [statusLine = '', ...lines] = received.toString('latin1', 0, headEnd).split('\r\n');
-  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
   const length = headEnd + 4 + (toHead ? 0 : Number(headers['content-length'] ?? 0));
   if (received.length < length) return length;
-  return { answer: { status: Number(statusLine.split(' ')[1]), headers, body: received.toString('utf8', headEnd + 4, length) }, length };
+  return {
+    answer: { status: Number(statusLine.split(' ')[1]), headers, body: received.toString('utf8', headEnd + 4, length) },
+    length,
+  };
 }

@@ -76,7 +76,13 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
 }
 
 /** Starts a worker of a world. It stops at the end of the test. */
-export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = newServer()): Promise<Worker> {
+export async function startWorker(
+  t: Test,
+  world: World,
+  flags: Flags = {},
+  owner = 'w1',
+  server: HttpServer = newServer(),
+): Promise<Worker> {
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
   const log = createLogger({ level: 'silent', name: owner });
   const [primary, channel] = channelPair();

@@ -17,7 +17,10 @@ export interface Received {
 export const SWITCHES = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
 /** How a receiver answers: a status, a status and headers, or anything that it does with the response. */
-export type Answer = number | { readonly status: number; readonly headers: Readonly<Record<string, string>> } | ((response: ServerResponse, received: Received) => void);
+export type Answer =
+  | number
+  | { readonly status: number; readonly headers: Readonly<Record<string, string>> }
+  | ((response: ServerResponse, received: Received) => void);
 
 /** An HTTP server that keeps what it receives. It is closed with the test. */
 export interface Receiver {
@@ -34,14 +37,24 @@ export async function startReceiver(t: Pick<Test, 'teardown'>, answer: Answer = 
     request.on('error', () => {});
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const received: Received = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks), at: performance.now() };
+      const received: Received = {
+        method: request.method ?? '',
+        path: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks),
+        at: performance.now(),
+      };
       receiver.received.push(received);
       respond(receiver.answer, response, received);
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const receiver: Receiver = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received: [], answer };
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received: [],
+    answer,
+  };
   t.teardown(() => {
     server.closeAllConnections();
     server.close();

@@ -18,11 +18,13 @@ const containers: Readonly<Record<string, readonly string[]>> = {
   'video/x-matroska': ['avc1', 'avc1,opus', 'hvc1'],
   'video/mp4': ['avc1.42E01E', 'avc1.42E01E,mp4a.40.2', 'avc1,opus', 'vp9', 'av01', 'hvc1'],
 };
-const candidates = Object.entries(containers).flatMap(([type, codecs]) => codecs.map((codec) => `${type};codecs="${codec}"`));
+const candidates = Object.entries(containers).flatMap(([type, codecs]) =>
+  codecs.map((codec) => `${type};codecs="${codec}"`),
+);
 
 /**
- * An expression for a page: JSON of a `Recording` of half a second for each type that the browser offers, of those that differ in container or codecs. Sound and
- * picture are made by the page, so that no device and no permission is needed.
+ * An expression for a page: JSON of a `Recording` of half a second for each type that the browser offers, of those that
+ * differ in container or codecs. Sound and picture are made by the page, so that no device and no permission is needed.
  */
 export const recordEverything = `(async () => {
   const sound = new AudioContext();
@@ -56,13 +58,19 @@ export const recordEverything = `(async () => {
   return JSON.stringify(all);
 })()`;
 
-/** Uploads recordings, and fails for one that is refused, has another type than it was recorded with, or no duration. */
+/**
+ * Uploads recordings, and fails for one that is refused, has another type than it was recorded with, or no duration.
+ */
 export async function uploadRecordings(t: Test, cluster: Cluster, json: string): Promise<void> {
   const recordings = JSON.parse(json) as Recording[];
   for (const { asked, type, base64 } of recordings) {
     const form = new FormData();
     form.append('file', new Blob([Buffer.from(base64, 'base64')], { type }), 'recording');
-    const answer = await fetch(`${cluster.url}/api/v1/upload?userId=ann`, { method: 'POST', headers: { Authorization: `Bearer ${cluster.keys.secretKey}` }, body: form });
+    const answer = await fetch(`${cluster.url}/api/v1/upload?userId=ann`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${cluster.keys.secretKey}` },
+      body: form,
+    });
     const { mimeType, durationMs, ...rest } = (await answer.json()) as { mimeType?: string; durationMs?: number };
     t.equal(answer.status, 200, `${asked}, recorded as ${type}: ${JSON.stringify(rest)}`);
     t.equal(mimeType, type.split(';')[0]?.replace('video/x-matroska', 'video/webm'), `${asked}, recorded as ${type}`);

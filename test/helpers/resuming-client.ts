@@ -50,7 +50,7 @@ export class ResumingClient {
   }
 
   async #follow(first: TestSocket): Promise<void> {
-    for (let socket = first; ; ) {
+    for (let socket = first; ;) {
       await socket.closed;
       this.seqs.push(...socket.seqs);
       this.#position = this.seqs.at(-1) ?? this.#position;

@@ -22,12 +22,17 @@ export interface RouteCall {
 /** How to make what paths name besides room, thread, comment and user: parameter of the path -> its id. */
 const makers: Readonly<Record<string, (tenant: Tenant, seeds: Seeds) => Promise<string>>> = {
   reactionId: async (tenant, { commentId, userId }) => {
-    const answer = await tenant.request<{ reaction: { id: string } }>('POST', `/comments/${commentId}/reactions`, { body: { userId, emoji: '🎉' } });
+    const answer = await tenant.request<{ reaction: { id: string } }>('POST', `/comments/${commentId}/reactions`, {
+      body: { userId, emoji: '🎉' },
+    });
     return done(201, answer).reaction.id;
   },
   itemId: async (tenant, { commentId }) => {
     done(201, await tenant.request('POST', `/comments/${commentId}/report`, { body: { reason: 'advertising' } }));
-    const queue = done(200, await tenant.request<{ items: { id: string }[] }>('GET', '/moderation?state=reported&order=desc&limit=1'));
+    const queue = done(
+      200,
+      await tenant.request<{ items: { id: string }[] }>('GET', '/moderation?state=reported&order=desc&limit=1'),
+    );
     return queue.items[0]?.id ?? '';
   },
   keyId: async (tenant) => (await tenant.newKey({})).id,
@@ -46,7 +51,9 @@ interface Setup {
   readonly foreign?: number;
 }
 
-/** By operationId: what a route needs besides. A route that is in none of the tables of tests works without an entry. */
+/**
+ * By operationId: what a route needs besides. A route that is in none of the tables of tests works without an entry.
+ */
 const setups: Readonly<Record<string, Setup>> = {
   'files.upload': { body: () => onePixel, headers: { 'Content-Type': 'multipart/form-data; boundary=edge' } },
   'threads.update': { body: () => ({ resolved: true }) },
@@ -63,8 +70,13 @@ const setups: Readonly<Record<string, Setup>> = {
 
 /** A whole PNG of one pixel, as a form sends it. */
 const onePixel = Buffer.concat([
-  Buffer.from('--edge\r\nContent-Disposition: form-data; name="file"; filename="dot.png"\r\nContent-Type: image/png\r\n\r\n'),
-  Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64'),
+  Buffer.from(
+    '--edge\r\nContent-Disposition: form-data; name="file"; filename="dot.png"\r\nContent-Type: image/png\r\n\r\n',
+  ),
+  Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+    'base64',
+  ),
   Buffer.from('\r\n--edge--\r\n'),
 ]);
 
@@ -83,7 +95,10 @@ export async function adminSession({ ctx }: Service): Promise<string> {
 }
 
 function isOpen(ctx: Context, session: string): Promise<boolean> {
-  return authenticateAdmin(ctx, session).then(() => true, () => false);
+  return authenticateAdmin(ctx, session).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The headers of a credential that a route lets in: as the tenant's backend, as one of its users, as admin. */
@@ -112,11 +127,24 @@ const serverMade = /:(?!roomId|userId)\w+/;
 const chosenRecord = /\/:(?:roomId|userId)$/;
 
 /** Makes a room, a thread, a comment and a user in a tenant, and what the path of the route names besides. */
-export async function seedFor(route: Pick<Route, 'path'>, tenant: Tenant, marker = `seed ${(made.seeds += 1)}`): Promise<Seeds> {
+export async function seedFor(
+  route: Pick<Route, 'path'>,
+  tenant: Tenant,
+  marker = `seed ${(made.seeds += 1)}`,
+): Promise<Seeds> {
   const userId = `user of ${marker}`;
-  await addUser(tenant, userId, { name: `Name of ${marker}`, email: `${marker.replaceAll(' ', '-')}@example.com`, metadata: { note: `fact of ${marker}` } });
+  await addUser(tenant, userId, {
+    name: `Name of ${marker}`,
+    email: `${marker.replaceAll(' ', '-')}@example.com`,
+    metadata: { note: `fact of ${marker}` },
+  });
   const roomId = `room of ${marker}`;
-  const thread = await addThread(tenant, roomId, { userId, body: `text of ${marker}`, mentions: [userId], metadata: { note: `fact of ${marker}` } });
+  const thread = await addThread(tenant, roomId, {
+    userId,
+    body: `text of ${marker}`,
+    mentions: [userId],
+    metadata: { note: `fact of ${marker}` },
+  });
   const comment = await addComment(tenant, thread.id, { userId, body: `reply of ${marker}` });
   if (route.path.startsWith('/admin')) await adminSession(tenant.service);
   let seeds: Seeds = { roomId, threadId: thread.id, commentId: comment.id, userId };
@@ -127,12 +155,16 @@ export async function seedFor(route: Pick<Route, 'path'>, tenant: Tenant, marker
   return seeds;
 }
 
-/** A request that the route answers with a 2xx in the tenant that the seeds are of. Throws when the path names what no seed is. */
+/**
+ * A request that the route answers with a 2xx in the tenant that the seeds are of. Throws when the path names what no
+ * seed is.
+ */
 export function callOf(route: Route, seeds: Seeds): RouteCall {
   const setup = setups[route.operationId];
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = seeds[name];
-    if (value === undefined) throw new Error(`${route.operationId}: say in makers of test/helpers/route-calls.ts how to make a ${name}`);
+    if (value === undefined)
+      throw new Error(`${route.operationId}: say in makers of test/helpers/route-calls.ts how to make a ${name}`);
     return encodeURIComponent(value);
   });
   const body = setup?.body?.(seeds) ?? sampleBody(route, seeds);
@@ -149,7 +181,9 @@ export function bodyOf({ body, payload }: Route): SchemaNode | undefined {
   return (body ?? payload?.schema) as SchemaNode | undefined;
 }
 
-/** What a secret key of another environment gets for such a call: it may use names of its own choice, and finds nothing. */
+/**
+ * What a secret key of another environment gets for such a call: it may use names of its own choice, and finds nothing.
+ */
 export function foreignStatus(route: Route): readonly number[] {
   const declared = setups[route.operationId]?.foreign;
   if (declared !== undefined) return [declared];
@@ -162,7 +196,9 @@ export function foreignStatus(route: Route): readonly number[] {
 
 /** The statuses that are no refusals. */
 export function successes(route: Route): readonly number[] {
-  return Object.keys(route.responses).map(Number).filter((status) => status < 300);
+  return Object.keys(route.responses)
+    .map(Number)
+    .filter((status) => status < 300);
 }
 
 /** The names of the parameters in a path, in their order. */
@@ -209,7 +245,9 @@ export function sampleOf(schema: SchemaNode, name: string, seeds: Seeds): unknow
   if (schema.const !== undefined) return schema.const;
   switch (schema.type) {
     case 'object':
-      return Object.fromEntries((schema.required ?? []).map((field) => [field, sampleOf(schema.properties?.[field] ?? {}, field, seeds)]));
+      return Object.fromEntries(
+        (schema.required ?? []).map((field) => [field, sampleOf(schema.properties?.[field] ?? {}, field, seeds)]),
+      );
     case 'array':
       return Array.from({ length: schema.minItems ?? 0 }, () => sampleOf(schema.items ?? {}, '', seeds));
     case 'string':

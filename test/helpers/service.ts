@@ -26,13 +26,19 @@ import { tempFolder } from './temp-folder.ts';
 export interface ServiceOptions {
   /** Web workers, each with the store open by itself; one when absent. */
   readonly workers?: number;
-  /** Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says otherwise. */
+  /**
+   * Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says
+   * otherwise.
+   */
   readonly flags?: Readonly<Record<string, string>>;
   /** Stands in for the filters of plugins. */
   readonly filters?: Filters;
 }
 
-/** The whole service in this process: real workers, HTTP and WebSocket, on one LMDB store, and a clock that the test turns. */
+/**
+ * The whole service in this process: real workers, HTTP and WebSocket, on one LMDB store, and a clock that the test
+ * turns.
+ */
 export interface Service {
   readonly clock: ManualClock;
   readonly ctx: Context;
@@ -56,19 +62,37 @@ export interface Tenant {
   readonly newKey: (input: Omit<KeyCreate, 'kind'>) => Promise<{ readonly id: string; readonly value: string }>;
   readonly token: (request: Partial<TokenRequest> & { readonly userId: string }) => Promise<string>;
   /** The headers of a user. */
-  readonly userHeaders: (request: Partial<TokenRequest> & { readonly userId: string }) => Promise<Record<string, string>>;
-  /** Asks with the secret key, unless told otherwise, for a path below `/api/v1`, or after a second slash for a whole one. */
+  readonly userHeaders: (
+    request: Partial<TokenRequest> & { readonly userId: string },
+  ) => Promise<Record<string, string>>;
+  /**
+   * Asks with the secret key, unless told otherwise, for a path below `/api/v1`, or after a second slash for a whole
+   * one.
+   */
   readonly request: <T = unknown>(method: string, path: string, options?: TenantRequest) => Promise<TestResponse<T>>;
   /** Opens a socket as a user and waits for its welcome. */
-  readonly join: (request: Partial<TokenRequest> & { readonly userId: string }, options?: { worker?: number; search?: string }) => Promise<TestSocket>;
+  readonly join: (
+    request: Partial<TokenRequest> & { readonly userId: string },
+    options?: { worker?: number; search?: string },
+  ) => Promise<TestSocket>;
   /** Opens a socket that says of itself who it is. It ends with the test. */
   readonly open: (options?: SocketOptions, search?: string) => TestSocket;
 }
 
 /** Starts the service on ports of its own; it ends with the test. */
-export async function startService(t: Test, { workers = 1, flags = {}, filters }: ServiceOptions = {}): Promise<Service> {
+export async function startService(
+  t: Test,
+  { workers = 1, flags = {}, filters }: ServiceOptions = {},
+): Promise<Service> {
   const dir = tempFolder(t);
-  const given = { core: testCore, 'rateLimit.exempt': '127.0.0.0/8', 'shutdown.closeSpreadSeconds': '0', dataDir: join(dir, 'data'), 'storage.minFreeMb': '0', ...flags };
+  const given = {
+    core: testCore,
+    'rateLimit.exempt': '127.0.0.0/8',
+    'shutdown.closeSpreadSeconds': '0',
+    dataDir: join(dir, 'data'),
+    'storage.minFreeMb': '0',
+    ...flags,
+  };
   const config = loadConfig({ dir, env: {}, flags: given });
   const log = createLogger({ level: 'silent', name: 'test' });
   const clock = new ManualClock(TEST_START);
@@ -101,7 +125,12 @@ export async function startService(t: Test, { workers = 1, flags = {}, filters }
   return service;
 }
 
-async function newTenant(t: Test, service: Service, slug: string, settings: EnvironmentPatch['settings']): Promise<Tenant> {
+async function newTenant(
+  t: Test,
+  service: Service,
+  slug: string,
+  settings: EnvironmentPatch['settings'],
+): Promise<Tenant> {
   const { ctx, urls } = service;
   const made = await createEnvironment(ctx, { slug });
   if (settings !== undefined) await updateEnvironment(ctx, made.id, { settings });
@@ -110,8 +139,12 @@ async function newTenant(t: Test, service: Service, slug: string, settings: Envi
   const { value: secretKey } = await createKey(ctx, environment, { kind: 'secret' });
   const { value: publishableKey } = await createKey(ctx, environment, { kind: 'publishable' });
   const urlOf = (worker = 0): string => urls[worker] ?? '';
-  const token: Tenant['token'] = async (request) => (await signUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token;
-  const userHeaders: Tenant['userHeaders'] = async (request) => ({ 'X-Service-Key': publishableKey, 'X-Service-Token': await token(request) });
+  const token: Tenant['token'] = async (request) =>
+    (await signUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token;
+  const userHeaders: Tenant['userHeaders'] = async (request) => ({
+    'X-Service-Key': publishableKey,
+    'X-Service-Token': await token(request),
+  });
   const openAt = (worker: number | undefined, options: SocketOptions, search: string): TestSocket => {
     const socket = new TestSocket(`${urlOf(worker).replace('http', 'ws')}/api/v1/ws${search}`, options);
     t.teardown(() => socket.terminate());
@@ -128,7 +161,8 @@ async function newTenant(t: Test, service: Service, slug: string, settings: Envi
     },
     token,
     userHeaders,
-    request: (method, path, { worker, ...asked } = {}) => ask(method, urlOf(worker) + (path.startsWith('//') ? path.slice(1) : `/api/v1${path}`), secretKey, asked),
+    request: (method, path, { worker, ...asked } = {}) =>
+      ask(method, urlOf(worker) + (path.startsWith('//') ? path.slice(1) : `/api/v1${path}`), secretKey, asked),
     join: async (request, { worker, search = '' } = {}) => {
       const socket = openAt(worker, { headers: await userHeaders(request) }, search);
       await socket.frame('welcome');

@@ -38,7 +38,12 @@ export class CuttableSockets {
 }
 
 /** A session of a user of a tenant, which ends with the test. Reconnects at once unless `options` say otherwise. */
-export function openSession(t: Test, tenant: Tenant, userId: string, options: Partial<SessionOptions> = {}): CollabSession {
+export function openSession(
+  t: Test,
+  tenant: Tenant,
+  userId: string,
+  options: Partial<SessionOptions> = {},
+): CollabSession {
   const session = new CollabSession({
     serverUrl: tenant.service.urls[0] ?? '',
     publishableKey: tenant.publishableKey,
@@ -52,17 +57,29 @@ export function openSession(t: Test, tenant: Tenant, userId: string, options: Pa
 }
 
 /** Resolves once the state of a session is as expected. */
-export function stateOf(session: CollabSession, isExpected: (state: SessionState) => boolean, withinMs = 60_000): Promise<SessionState> {
+export function stateOf(
+  session: CollabSession,
+  isExpected: (state: SessionState) => boolean,
+  withinMs = 60_000,
+): Promise<SessionState> {
   return eventually(session, isExpected, withinMs);
 }
 
 /** Resolves once the snapshot of a room is as expected. */
-export function snapshotOf(room: CollabRoom, isExpected: (snapshot: RoomSnapshot) => boolean, withinMs = 60_000): Promise<RoomSnapshot> {
+export function snapshotOf(
+  room: CollabRoom,
+  isExpected: (snapshot: RoomSnapshot) => boolean,
+  withinMs = 60_000,
+): Promise<RoomSnapshot> {
   return eventually(room, isExpected, withinMs);
 }
 
 /** Resolves once the snapshot of an inbox is as expected. */
-export function inboxOf(inbox: CollabInbox, isExpected: (snapshot: InboxSnapshot) => boolean, withinMs = 60_000): Promise<InboxSnapshot> {
+export function inboxOf(
+  inbox: CollabInbox,
+  isExpected: (snapshot: InboxSnapshot) => boolean,
+  withinMs = 60_000,
+): Promise<InboxSnapshot> {
   return eventually(inbox, isExpected, withinMs);
 }
 

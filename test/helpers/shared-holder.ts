@@ -4,7 +4,10 @@ import { otherReaders } from '../../src/adapters/lmdb/env/readers.ts';
 import { until } from './cluster.ts';
 import { killLines, startFixture } from './line-process.ts';
 
-/** Starts a process that holds a snapshot of the memory in `path`, kills it, and returns whether the memory still has its slot. */
+/**
+ * Starts a process that holds a snapshot of the memory in `path`, kills it, and returns whether the memory still has
+ * its slot.
+ */
 export async function endHolderOf(t: Test, path: string): Promise<() => boolean> {
   const root = openLmdbEnv({ ...OPTIONS, path, maxDbs: 4, noSync: true }, (opened) => opened);
   t.teardown(() => root.close());

@@ -15,7 +15,8 @@ export interface SmallDisk {
 
 /** Why there can be no small disk here; false when there can. */
 export const noSmallDisk: string | false = (() => {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root on Linux can mount a small disk (tmpfs)';
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    return 'only root on Linux can mount a small disk (tmpfs)';
   const path = mkdtempSync(join(tmpdir(), 'collab-disk-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', path], { stdio: 'ignore' });
@@ -44,7 +45,7 @@ export function smallDisk(t: Test, megabytes: number): SmallDisk {
 function write(path: string, bytes: number): void {
   const file = openSync(path, 'a');
   try {
-    for (let size = 64 * 1024, written = 0; size >= 1 && written < bytes; ) {
+    for (let size = 64 * 1024, written = 0; size >= 1 && written < bytes;) {
       try {
         written += writeSync(file, Buffer.alloc(Math.min(size, bytes - written)));
       } catch (error) {

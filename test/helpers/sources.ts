@@ -6,7 +6,10 @@ const root = new URL('../../', import.meta.url);
 
 /** Paths of the project's own files from its top, with `/`: what git tracks or would, and what is not deleted. */
 export function projectFiles(): string[] {
-  const listing = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8' });
+  const listing = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   const deleted = execFileSync('git', ['ls-files', '--deleted', '-z'], { cwd: root, encoding: 'utf8' });
   const gone = new Set(deleted.split('\0'));
   return [...new Set(listing.split('\0'))].filter((path) => path !== '' && !gone.has(path)).toSorted();
@@ -31,7 +34,9 @@ export interface Import {
 /** The modules that the module at `path` imports, re-exports or loads later. */
 export function importsOf(path: string, text: string): Import[] {
   return [IMPORT, REEXPORT, CALL]
-    .flatMap((form) => [...text.matchAll(form)].map((found) => ({ specifier: found[3] ?? '', typeOnly: Boolean(found[1]) })))
+    .flatMap((form) =>
+      [...text.matchAll(form)].map((found) => ({ specifier: found[3] ?? '', typeOnly: Boolean(found[1]) })),
+    )
     .map(({ specifier, typeOnly }) => ({
       target: specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : specifier,
       typeOnly,
@@ -40,6 +45,9 @@ export function importsOf(path: string, text: string): Import[] {
 
 /** Whether a module does nothing but hand on what others export. */
 export function isBarrel(text: string): boolean {
-  const rest = text.replaceAll(REEXPORT, '').replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '').replaceAll(/[\s;]/g, '');
+  const rest = text
+    .replaceAll(REEXPORT, '')
+    .replaceAll(/\/\*[^]*?\*\/|\/\/.*$/gm, '')
+    .replaceAll(/[\s;]/g, '');
   return rest === '' && text.search(REEXPORT) >= 0;
 }

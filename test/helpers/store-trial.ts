@@ -2,7 +2,12 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { copyStore, inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
 import type { StoreBounds } from '../../src/adapters/lmdb/bounds.ts';
 import { compactStore } from '../../src/adapters/lmdb/compaction.ts';
-import { checkpointPosition, checkpointText, openDatabase, recordCheckpoint } from '../../src/adapters/lmdb/env/database.ts';
+import {
+  checkpointPosition,
+  checkpointText,
+  openDatabase,
+  recordCheckpoint,
+} from '../../src/adapters/lmdb/env/database.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import type { RangeOptions, Transaction } from '../../src/ports/store.ts';
 import { MemoryDatabase, type Emission, type Operation } from '../doubles/memory-database.ts';
@@ -61,11 +66,22 @@ export function smallBounds(random: Random): Partial<StoreBounds> {
 }
 
 /**
- * Does at random what a server does to its store, by several stores on one folder, and compares each of them with a memory
- * double. Throws at the first difference.
+ * Does at random what a server does to its store, by several stores on one folder, and compares each of them with a
+ * memory double. Throws at the first difference.
  */
 export class StoreTrial {
-  readonly counts: TrialCounts = { commits: 0, wraps: 0, checkpoints: 0, rotations: 0, reopenings: 0, trims: 0, ends: 0, tooLarge: 0, compactions: 0, copies: 0 };
+  readonly counts: TrialCounts = {
+    commits: 0,
+    wraps: 0,
+    checkpoints: 0,
+    rotations: 0,
+    reopenings: 0,
+    trims: 0,
+    ends: 0,
+    tooLarge: 0,
+    compactions: 0,
+    copies: 0,
+  };
   readonly #random: Random;
   readonly #path: string;
   readonly #bounds: Partial<StoreBounds>;
@@ -104,7 +120,9 @@ export class StoreTrial {
   async #countPasses(start: number): Promise<void> {
     const database = await openDatabase(this.#path, { bounds: this.#bounds });
     this.counts.rotations = database.generation;
-    this.counts.wraps = Math.floor((checkpointPosition(checkpointText(database)) - start) / (this.#bounds.ringRecords ?? 1));
+    this.counts.wraps = Math.floor(
+      (checkpointPosition(checkpointText(database)) - start) / (this.#bounds.ringRecords ?? 1),
+    );
     await Promise.all([database.log.close(), database.root.close()]);
   }
 
@@ -126,7 +144,8 @@ export class StoreTrial {
       const expected = (view.received.get(stream) ?? event.seq - 1) + 1;
       // What was deleted before the store looked is skipped.
       const last = Math.max(expected, (this.#trimmed.get(stream) ?? 0) + 1);
-      if (event.seq < expected || event.seq > last || (JSON.parse(event.text) as { seq: number }).seq !== event.seq) throw new Error(`a follower got ${stream} ${event.seq} in place of ${expected}`);
+      if (event.seq < expected || event.seq > last || (JSON.parse(event.text) as { seq: number }).seq !== event.seq)
+        throw new Error(`a follower got ${stream} ${event.seq} in place of ${expected}`);
       view.received.set(stream, event.seq);
     });
     return view;
@@ -163,7 +182,12 @@ export class StoreTrial {
       const [partition, key] = [random.pick(PARTITIONS), random.pick(KEYS)];
       const text = this.#text();
       const kind = random.below(3);
-      const change = kind === 0 ? () => text : kind === 1 ? () => undefined : (current: string | undefined) => `${(current ?? '').slice(-20)}${text.slice(-20)}`;
+      const change =
+        kind === 0
+          ? () => text
+          : kind === 1
+            ? () => undefined
+            : (current: string | undefined) => `${(current ?? '').slice(-20)}${text.slice(-20)}`;
       if (kind === 0) tx.put(partition, key, text);
       else if (kind === 1) tx.delete(partition, key);
       else tx.update(partition, key, change);
@@ -190,7 +214,9 @@ export class StoreTrial {
   #text(): string {
     const random = this.#random;
     const text = `${this.#next++}`;
-    return random.chance(0.8) ? text + random.pick(['x', 'ü']).repeat(random.below((this.#bounds.ringRecords ?? 0) * 40)) : text;
+    return random.chance(0.8)
+      ? text + random.pick(['x', 'ü']).repeat(random.below((this.#bounds.ringRecords ?? 0) * 40))
+      : text;
   }
 
   async #commit(store: LmdbStore): Promise<void> {
@@ -198,7 +224,8 @@ export class StoreTrial {
     await store.transact(async (tx) => {
       filled = this.#fill(tx);
     });
-    if (filled.operations.length + filled.emissions.length > 0) this.#model.commit([], filled.operations, filled.emissions);
+    if (filled.operations.length + filled.emissions.length > 0)
+      this.#model.commit([], filled.operations, filled.emissions);
     this.counts.commits++;
   }
 
@@ -218,13 +245,20 @@ export class StoreTrial {
     );
     this.counts.commits += many;
     const render = (seq: number): string => `{"seq":${seq}}`;
-    this.#model.commit([], [{ partition: 'q', key: 'n', change: () => String(before + many) }], Array.from({ length: many }, () => ({ stream: 'many', render })));
+    this.#model.commit(
+      [],
+      [{ partition: 'q', key: 'n', change: () => String(before + many) }],
+      Array.from({ length: many }, () => ({ stream: 'many', render })),
+    );
   }
 
   async #commitTooLarge(store: LmdbStore): Promise<void> {
     const most = ((this.#bounds.ringRecords ?? 0) * 1_992) / 4;
-    const failure = await store.transact(async (tx) => (tx.put('p', 'a', 'lost'), tx.put('p', 'b', 'x'.repeat(most)))).catch((error: unknown) => error);
-    if ((failure as { code?: string }).code !== 'payload_too_large') throw new Error(`too large, but ${String(failure)}`);
+    const failure = await store
+      .transact(async (tx) => (tx.put('p', 'a', 'lost'), tx.put('p', 'b', 'x'.repeat(most))))
+      .catch((error: unknown) => error);
+    if ((failure as { code?: string }).code !== 'payload_too_large')
+      throw new Error(`too large, but ${String(failure)}`);
     this.counts.tooLarge++;
   }
 
@@ -235,7 +269,8 @@ export class StoreTrial {
     this.counts.trims++;
     this.#trimmed.set(stream, Math.max(seq, this.#trimmed.get(stream) ?? 0));
     const [last, oldest] = [this.#model.lastSeq(stream), await store.oldestSeq(stream)];
-    if (oldest <= Math.min(seq, last) - (this.#bounds.chunkEvents ?? 0)) throw new Error(`${stream} begins at ${oldest} after it was trimmed to ${seq} of ${last}`);
+    if (oldest <= Math.min(seq, last) - (this.#bounds.chunkEvents ?? 0))
+      throw new Error(`${stream} begins at ${oldest} after it was trimmed to ${seq} of ${last}`);
   }
 
   async #checkpoint(store: LmdbStore): Promise<void> {
@@ -266,7 +301,8 @@ export class StoreTrial {
     await inspectStore(copy);
     const epoch = await renewEpoch(copy, undefined, this.#bounds);
     const view = await this.#open(copy);
-    if (view.store.epoch !== epoch || epoch === this.#views[0]?.store.epoch) throw new Error(`a copy has the epoch ${view.store.epoch}`);
+    if (view.store.epoch !== epoch || epoch === this.#views[0]?.store.epoch)
+      throw new Error(`a copy has the epoch ${view.store.epoch}`);
     await this.#compareAll(view);
     await view.store.close();
     rmSync(copy, { recursive: true });
@@ -280,28 +316,46 @@ export class StoreTrial {
     const after = random.chance(0.5) ? { after: random.pick(KEYS) } : {};
     const limit = random.chance(0.5) ? { limit: random.below(4) } : {};
     const options: RangeOptions = { prefix: random.pick(PREFIXES), reverse: random.chance(0.5), ...after, ...limit };
-    equal(await store.range(partition, options), this.#model.range(partition, options), `range of ${partition}, ${JSON.stringify(options)}`);
+    equal(
+      await store.range(partition, options),
+      this.#model.range(partition, options),
+      `range of ${partition}, ${JSON.stringify(options)}`,
+    );
     equal(await store.get(partition, key), this.#model.get(partition, key), `${partition} ${key}`);
-    const cached = await store.cached(`list ${partition}`, [partition], async () => JSON.stringify(await store.range(partition)));
+    const cached = await store.cached(`list ${partition}`, [partition], async () =>
+      JSON.stringify(await store.range(partition)),
+    );
     equal(cached, JSON.stringify(this.#model.range(partition, {})), `cached ${partition}`);
     const found = await store.partitions('p', limit);
     const expected = this.#model.partitions('p').slice(0, limit.limit);
     // They may include one that has just lost its last record.
-    if (found.some((name) => !PARTITIONS.includes(name)) || (limit.limit === undefined && expected.some((name) => !found.includes(name)))) throw new Error(`partitions ${found.join()} are not ${expected.join()}`);
+    if (
+      found.some((name) => !PARTITIONS.includes(name)) ||
+      (limit.limit === undefined && expected.some((name) => !found.includes(name)))
+    )
+      throw new Error(`partitions ${found.join()} are not ${expected.join()}`);
     const stream = random.pick([...this.#streams, 'many']);
-    await this.#compareEvents(store, stream, random.below(this.#model.lastSeq(stream) + 2), 1 + random.below(5), random.pick([1, 500, Infinity]));
+    await this.#compareEvents(
+      store,
+      stream,
+      random.below(this.#model.lastSeq(stream) + 2),
+      1 + random.below(5),
+      random.pick([1, 500, Infinity]),
+    );
   }
 
   /** Compares all records, and all events that are kept. */
   async #compareAll(view: View): Promise<void> {
     const { store } = view;
-    for (const partition of PARTITIONS) equal(await store.range(partition), this.#model.range(partition, {}), `partition ${partition}`);
+    for (const partition of PARTITIONS)
+      equal(await store.range(partition), this.#model.range(partition, {}), `partition ${partition}`);
     for (const stream of [...this.#streams, 'many']) {
       const last = this.#model.lastSeq(stream);
       equal(await store.lastSeq(stream), last, `last of ${stream}`);
       const oldest = await store.oldestSeq(stream);
-      if (oldest > Math.max(1, Math.min(last, (this.#trimmed.get(stream) ?? 0) + 1))) throw new Error(`${stream} begins at ${oldest}, trimmed to ${this.#trimmed.get(stream)} of ${last}`);
-      for (let since = oldest - 1; since < last; ) since = await this.#compareEvents(store, stream, since, 7, Infinity);
+      if (oldest > Math.max(1, Math.min(last, (this.#trimmed.get(stream) ?? 0) + 1)))
+        throw new Error(`${stream} begins at ${oldest}, trimmed to ${this.#trimmed.get(stream)} of ${last}`);
+      for (let since = oldest - 1; since < last;) since = await this.#compareEvents(store, stream, since, 7, Infinity);
       const received = view.received.get(stream) ?? last;
       if (received !== last) throw new Error(`the follower got ${stream} up to ${received} of ${last}`);
     }
@@ -309,11 +363,22 @@ export class StoreTrial {
   }
 
   /** Compares one page of events; returns the position of its last one. */
-  async #compareEvents(store: LmdbStore, stream: string, since: number, limit: number, maxChars: number): Promise<number> {
+  async #compareEvents(
+    store: LmdbStore,
+    stream: string,
+    since: number,
+    limit: number,
+    maxChars: number,
+  ): Promise<number> {
     const found = await store.events(stream, since, limit, maxChars);
     const first = Math.max(since + 1, found[0]?.seq ?? 0);
-    if (first > since + 1 && first > (this.#trimmed.get(stream) ?? 0) + 1) throw new Error(`${stream} has ${first} after ${since}`);
-    equal(found, this.#model.events(stream, first - 1, limit, maxChars), `events of ${stream} after ${since}, ${limit}, ${maxChars}`);
+    if (first > since + 1 && first > (this.#trimmed.get(stream) ?? 0) + 1)
+      throw new Error(`${stream} has ${first} after ${since}`);
+    equal(
+      found,
+      this.#model.events(stream, first - 1, limit, maxChars),
+      `events of ${stream} after ${since}, ${limit}, ${maxChars}`,
+    );
     return found.at(-1)?.seq ?? Infinity;
   }
 }

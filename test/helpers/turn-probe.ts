@@ -29,7 +29,9 @@ export interface TurnProbe {
 export function turnProbe(slowMs = 200): TurnProbe {
   const folder = mkdtempSync(join(tmpdir(), 'collab-probe-'));
   const reports = (): { slow: SlowTurn[]; memory: { asked: string; bytes: number } | null }[] =>
-    readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')));
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')));
   let collections = 0;
   return {
     env: {

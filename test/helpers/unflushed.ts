@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname, sep } from 'node:path';
 
-const CALLS = 'openat,mkdir,write,pwrite64,writev,pwritev,pwritev2,ftruncate,copy_file_range,sendfile,fsync,fdatasync,rename,renameat,renameat2,link,unlink,unlinkat,rmdir';
+const CALLS =
+  'openat,mkdir,write,pwrite64,writev,pwritev,pwritev2,ftruncate,copy_file_range,sendfile,fsync,fdatasync,rename,renameat,renameat2,link,unlink,unlinkat,rmdir';
 
 /** Why system calls cannot be looked at here; false where they can. */
 export function withoutStrace(): string | false {
@@ -39,17 +40,29 @@ export interface Unflushed {
  * @param log where strace may write
  * @param end the signal that ends the command then; none for one that ends by itself
  */
-export async function callsBeforeOutput(log: string, command: readonly string[], end?: { signal: NodeJS.Signals; pidOf: (output: string) => number }): Promise<Call[]> {
-  const child = spawn('strace', ['-f', '-y', '-s', '32', '-o', log, '-e', `trace=${CALLS}`, ...command], { stdio: ['ignore', 'pipe', 'inherit'] });
+export async function callsBeforeOutput(
+  log: string,
+  command: readonly string[],
+  end?: { signal: NodeJS.Signals; pidOf: (output: string) => number },
+): Promise<Call[]> {
+  const child = spawn('strace', ['-f', '-y', '-s', '32', '-o', log, '-e', `trace=${CALLS}`, ...command], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const closed = once(child, 'close');
   const [output] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   if (end !== undefined) process.kill(end.pidOf(output), end.signal);
   await closed;
   const calls = parse(readFileSync(log, 'utf8'));
-  return calls.slice(0, calls.findIndex(({ name, args }) => name.startsWith('write') && args.startsWith('1<')));
+  return calls.slice(
+    0,
+    calls.findIndex(({ name, args }) => name.startsWith('write') && args.startsWith('1<')),
+  );
 }
 
-/** What below `root` is not on the disk for sure after these calls, as POSIX promises it. Files opened with O_DSYNC count as flushed by each write. */
+/**
+ * What below `root` is not on the disk for sure after these calls, as POSIX promises it. Files opened with O_DSYNC
+ * count as flushed by each write.
+ */
 export function unflushed(calls: readonly Call[], root: string): Unflushed {
   const bytes = new Set<string>();
   const names = new Set<string>();
@@ -62,7 +75,8 @@ export function unflushed(calls: readonly Call[], root: string): Unflushed {
     }
   };
   const forget = (path: string): void => {
-    for (const set of [bytes, names, known]) for (const held of [...set]) if (held === path || held.startsWith(path + sep)) set.delete(held);
+    for (const set of [bytes, names, known])
+      for (const held of [...set]) if (held === path || held.startsWith(path + sep)) set.delete(held);
   };
   const made = (path: string): void => {
     if (!known.has(path)) names.add(path);
@@ -91,7 +105,8 @@ export function unflushed(calls: readonly Call[], root: string): Unflushed {
     else if (name.startsWith('unlink') || name === 'rmdir') forget(from);
     else if (!synchronous.has(`${/^\d+/.exec(args)?.[0]} ${descriptor}`)) bytes.add(descriptor);
   }
-  const below = (set: Set<string>): ReadonlySet<string> => new Set([...set].filter((path) => path === root || path.startsWith(root + sep)));
+  const below = (set: Set<string>): ReadonlySet<string> =>
+    new Set([...set].filter((path) => path === root || path.startsWith(root + sep)));
   return { bytes: below(bytes), names: below(names) };
 }
 

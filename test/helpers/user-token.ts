@@ -8,7 +8,11 @@ import type { InitOutput } from './cli.ts';
  * @param claims further claims, such as `name` and `role`
  * @returns a token that is valid for an hour
  */
-export function userToken({ jwtSecret, jwtKid }: Pick<InitOutput, 'jwtSecret' | 'jwtKid'>, userId: string, claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
+export function userToken(
+  { jwtSecret, jwtKid }: Pick<InitOutput, 'jwtSecret' | 'jwtKid'>,
+  userId: string,
+  claims: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
   return new SignJWT(claims)
     .setProtectedHeader({ alg: 'HS256', kid: jwtKid })
     .setSubject(userId)

@@ -3,7 +3,8 @@ import type { Test } from 'tap';
 import { type Cluster, until } from './cluster.ts';
 
 /** Errors of the network that a page logs while a test has stopped its server. */
-const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|ERR_INTERNET_DISCONNECTED/;
+const LOST =
+  /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|ERR_INTERNET_DISCONNECTED/;
 
 /**
  * Opens a page with the widget. Whatever the page complains of fails the test, but what `expected` matches and a lost
@@ -21,7 +22,13 @@ export async function openPage(t: Test, context: BrowserContext, url: string, ex
 }
 
 /** Opens the product page of the demo as a user and waits until it is connected. */
-export async function openDemo(t: Test, context: BrowserContext, cluster: Cluster, user: string, expected = /^$/): Promise<Page> {
+export async function openDemo(
+  t: Test,
+  context: BrowserContext,
+  cluster: Cluster,
+  user: string,
+  expected = /^$/,
+): Promise<Page> {
   const page = await openPage(t, context, `${cluster.url}/demo/page?user=${user}`, expected);
   await live(page);
   return page;
@@ -33,7 +40,10 @@ export async function live(page: Page): Promise<void> {
   await page.locator('collab-comments .connection').waitFor({ state: 'detached' });
 }
 
-/** Waits until the widget is connected again, without the delays between its attempts: a page tries at once when the network is back. */
+/**
+ * Waits until the widget is connected again, without the delays between its attempts: a page tries at once when the
+ * network is back.
+ */
 export async function reconnected(page: Page): Promise<void> {
   await page.locator('collab-comments .toolbar').waitFor();
   await until(async () => {
@@ -74,7 +84,11 @@ export async function comment(page: Page, selector: string, text: string): Promi
 /** Calls the REST API of a cluster as a backend. */
 export async function api(cluster: Cluster, method: string, path: string, body?: unknown): Promise<Response> {
   const headers = { Authorization: `Bearer ${cluster.keys.secretKey}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(`${cluster.url}/api/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const answer = await fetch(`${cluster.url}/api/v1${path}`, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
   return answer;
 }

@@ -17,15 +17,34 @@ export async function addUser(tenant: Tenant, userId: string, fields: object = {
 }
 
 /** Creates a thread; `ann`, who must be known, says `Hello` unless the fields say otherwise. */
-export async function addThread(tenant: Tenant, roomId: string, fields: object = {}, options: TenantRequest = {}): Promise<CreatedThread> {
+export async function addThread(
+  tenant: Tenant,
+  roomId: string,
+  fields: object = {},
+  options: TenantRequest = {},
+): Promise<CreatedThread> {
   const body = { userId: 'ann', body: 'Hello', ...fields };
-  return done(201, await tenant.request<{ thread: CreatedThread }>('POST', `/rooms/${encodeURIComponent(roomId)}/threads`, { body, ...options })).thread;
+  return done(
+    201,
+    await tenant.request<{ thread: CreatedThread }>('POST', `/rooms/${encodeURIComponent(roomId)}/threads`, {
+      body,
+      ...options,
+    }),
+  ).thread;
 }
 
 /** Adds a comment to a thread, as `addThread` does. */
-export async function addComment(tenant: Tenant, threadId: string, fields: object = {}, options: TenantRequest = {}): Promise<Comment> {
+export async function addComment(
+  tenant: Tenant,
+  threadId: string,
+  fields: object = {},
+  options: TenantRequest = {},
+): Promise<Comment> {
   const body = { userId: 'ann', body: 'Hello', ...fields };
-  return done(201, await tenant.request<{ comment: Comment }>('POST', `/threads/${threadId}/comments`, { body, ...options })).comment;
+  return done(
+    201,
+    await tenant.request<{ comment: Comment }>('POST', `/threads/${threadId}/comments`, { body, ...options }),
+  ).comment;
 }
 
 /** The body of an answer. Throws when it has another status. */

@@ -13,7 +13,8 @@ import { ADMIN, adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { done } from '../helpers/writer.ts';
 
-// test/spec/idempotency.test.ts covers every route that takes Idempotency-Key. These tests cover answers that contain secrets.
+// test/spec/idempotency.test.ts covers every route that takes Idempotency-Key. These tests cover answers that contain
+// secrets.
 
 interface MadeKey {
   readonly key: { readonly id: string; readonly secretKey: string };
@@ -35,14 +36,25 @@ const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('acme');
 const keysPath = `/admin/environments/${tenant.environment.id}/keys`;
 
-async function post<T>(path: string, body: object, key: string, { session, worker }: PostOptions = {}): Promise<TestResponse<T>> {
-  return tenant.request<T>('POST', path, { body, key: session ?? (await adminSession(service)), headers: { 'Idempotency-Key': key }, worker });
+async function post<T>(
+  path: string,
+  body: object,
+  key: string,
+  { session, worker }: PostOptions = {},
+): Promise<TestResponse<T>> {
+  return tenant.request<T>('POST', path, {
+    body,
+    key: session ?? (await adminSession(service)),
+    headers: { 'Idempotency-Key': key },
+    worker,
+  });
 }
 
 const makeKey = (name: string, idempotencyKey: string, options?: PostOptions): Promise<TestResponse<MadeKey>> =>
   post<MadeKey>(keysPath, { kind: 'secret', name }, idempotencyKey, options);
 
-const works = async (key: string): Promise<boolean> => (await tenant.request('GET', '/rooms', { key, worker: 1 })).status === 200;
+const works = async (key: string): Promise<boolean> =>
+  (await tenant.request('GET', '/rooms', { key, worker: 1 })).status === 200;
 const isReplay = ({ headers }: TestResponse<unknown>): boolean => headers.get('idempotent-replayed') === 'true';
 
 async function keysNamed(name: string): Promise<string[]> {
@@ -55,7 +67,8 @@ async function recordsWith(text: string): Promise<string[]> {
   const found: string[] = [];
   for (const partition of await service.ctx.store.partitions('')) {
     const records = await service.ctx.store.range(partition);
-    for (const { key, value } of records) if (`${partition} ${key} ${value}`.includes(text)) found.push(`${partition} ${key}`);
+    for (const { key, value } of records)
+      if (`${partition} ${key} ${value}`.includes(text)) found.push(`${partition} ${key}`);
   }
   return found;
 }
@@ -76,7 +89,9 @@ t.test('a key | a repetition returns its value, which works and is not in the st
 });
 
 t.test('a key | concurrent repetitions on two workers create one key', async (t) => {
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => makeKey('together', 'key-together', { worker: i % 2 })));
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => makeKey('together', 'key-together', { worker: i % 2 })),
+  );
   t.strictSame([...new Set(answers.map(({ status }) => status))], [201]);
   t.equal(new Set(answers.map(({ json }) => json.key.secretKey)).size, 1);
   t.equal(answers.filter((answer) => !isReplay(answer)).length, 1);
@@ -118,29 +133,43 @@ t.test('a rotation | a repetition returns the new value, even after the old key 
   t.equal(late.status, 400, 'while a new request is refused');
 });
 
-t.test('an environment | a repetition returns it with its signing secret, which is stored among the signing keys only', async (t) => {
-  const first = await post<MadeEnvironment>('/admin/environments', { slug: 'new' }, 'environment-once');
-  const { environment, jwtSecret, jwtKid } = done(201, first);
-  const again = await post('/admin/environments', { slug: 'new' }, 'environment-once', { worker: 1 });
-  t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true]);
-  t.match(await listSigningKeys(service.ctx, environment), [{ kid: jwtKid, secret: jwtSecret }]);
-  t.equal((await listSigningKeys(service.ctx, environment)).length, 1);
-  t.strictSame(await recordsWith(jwtSecret), [`${signingKeysOf(environment.id)} ${jwtKid}`]);
+t.test(
+  'an environment | a repetition returns it with its signing secret, which is stored among the signing keys only',
+  async (t) => {
+    const first = await post<MadeEnvironment>('/admin/environments', { slug: 'new' }, 'environment-once');
+    const { environment, jwtSecret, jwtKid } = done(201, first);
+    const again = await post('/admin/environments', { slug: 'new' }, 'environment-once', { worker: 1 });
+    t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true]);
+    t.match(await listSigningKeys(service.ctx, environment), [{ kid: jwtKid, secret: jwtSecret }]);
+    t.equal((await listSigningKeys(service.ctx, environment)).length, 1);
+    t.strictSame(await recordsWith(jwtSecret), [`${signingKeysOf(environment.id)} ${jwtKid}`]);
 
-  t.equal((await post('/admin/environments', { slug: 'new' }, 'environment-taken')).status, 409);
-  const freed = await post('/admin/environments', { slug: 'newer' }, 'environment-taken');
-  t.strictSame([freed.status, isReplay(freed)], [201, false], 'a refusal does not use its Idempotency-Key up');
+    t.equal((await post('/admin/environments', { slug: 'new' }, 'environment-taken')).status, 409);
+    const freed = await post('/admin/environments', { slug: 'newer' }, 'environment-taken');
+    t.strictSame([freed.status, isReplay(freed)], [201, false], 'a refusal does not use its Idempotency-Key up');
 
-  const inside = `/admin/environments/new/keys`;
-  const key = await post(inside, { kind: 'secret' }, 'key-inside');
-  t.equal((await tenant.request('DELETE', '/admin/environments/new', { key: await adminSession(service) })).status, 200);
-  t.equal((await post(inside, { kind: 'secret' }, 'key-inside')).text, key.text, 'the answer is still returned after the environment is gone');
-  t.equal((await post(inside, { kind: 'secret' }, 'key-inside-2')).status, 404);
-});
+    const inside = `/admin/environments/new/keys`;
+    const key = await post(inside, { kind: 'secret' }, 'key-inside');
+    t.equal(
+      (await tenant.request('DELETE', '/admin/environments/new', { key: await adminSession(service) })).status,
+      200,
+    );
+    t.equal(
+      (await post(inside, { kind: 'secret' }, 'key-inside')).text,
+      key.text,
+      'the answer is still returned after the environment is gone',
+    );
+    t.equal((await post(inside, { kind: 'secret' }, 'key-inside-2')).status, 404);
+  },
+);
 
 t.test('after 24 hours | a repetition is a new request, and the sweep has removed the old records', async (t) => {
   const records = async (): Promise<number> => (await service.ctx.store.range(ADMIN_IDEMPOTENCY)).length;
-  const sweeps = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } }, { lowestConsumerCursor: () => Infinity });
+  const sweeps = storeSweeps(
+    service.ctx,
+    { events: { retentionHours: 24, retentionCount: 1_000 } },
+    { lowestConsumerCursor: () => Infinity },
+  );
   const sweep = async (): Promise<void> => sweeps.find(({ name }) => name === 'idempotency records')?.run();
   const first = done(201, await makeKey('daily', 'key-daily'));
   const before = await records();

@@ -51,7 +51,17 @@ t.test('a refusal is one message in the body and its code in a header', async (t
 
 t.test('a wrong path or method is 404 with the error body', async (t) => {
   const { request } = await startTestServer(t);
-  for (const [method, path] of [['GET', '/nowhere'], ['GET', ''], ['GET', '/'], ['PUT', '/rooms/r1/threads'], ['OPTIONS', '/rooms'], ['GET', '//'], ['POST', '//livez'], ['GET', '//api/v2/rooms'], ['GET', '//api/v1x']] as const) {
+  for (const [method, path] of [
+    ['GET', '/nowhere'],
+    ['GET', ''],
+    ['GET', '/'],
+    ['PUT', '/rooms/r1/threads'],
+    ['OPTIONS', '/rooms'],
+    ['GET', '//'],
+    ['POST', '//livez'],
+    ['GET', '//api/v2/rooms'],
+    ['GET', '//api/v1x'],
+  ] as const) {
     const { status, json, headers } = await request<Failure>(method, path);
     t.equal(status, 404, `${method} ${path}`);
     t.type(json.error, 'string');
@@ -93,7 +103,14 @@ t.test('checks run in order: limit, route, credential, scope, size, syntax, exis
   await request('GET', '/rooms', { key: spent });
   const huge = 'x'.repeat(256 * 1024 + 1);
   const broken = '{"body":';
-  const cases: [name: string, method: string, path: string, body: string | undefined, key: string | null, status: number][] = [
+  const cases: [
+    name: string,
+    method: string,
+    path: string,
+    body: string | undefined,
+    key: string | null,
+    status: number,
+  ][] = [
     ['limit before route', 'GET', '/nowhere', undefined, spent, 429],
     ['route before credential', 'POST', '/nowhere', huge, null, 404],
     ['credential before size', 'POST', '/rooms/r1/threads', huge, null, 401],
@@ -143,9 +160,11 @@ t.test('bodies that are not JSON are refused with the reason', async (t) => {
 t.test('parameters of the path are decoded, and refused if they cannot be decoded', async (t) => {
   const { request } = await startTestServer(t);
   await request('PUT', '/users/ann', { body: {} });
-  for (const room of ['a/b', 'a b', 'https://example.com/?x=1#y', 'ä€😀', '..', '%', '~!\'()*']) {
+  for (const room of ['a/b', 'a b', 'https://example.com/?x=1#y', 'ä€😀', '..', '%', "~!'()*"]) {
     const encoded = room === '..' ? '%2e%2e' : encodeURIComponent(room);
-    const { json } = await request<{ thread: { roomId: string } }>('POST', `/rooms/${encoded}/threads`, { body: { userId: 'ann', body: 'Hello' } });
+    const { json } = await request<{ thread: { roomId: string } }>('POST', `/rooms/${encoded}/threads`, {
+      body: { userId: 'ann', body: 'Hello' },
+    });
     t.equal(room === '..' ? room : json.thread.roomId, room);
   }
   for (const bad of ['%', '%zz', '%ff', '%ED%A0%80']) {
@@ -166,7 +185,9 @@ t.test('HEAD answers as GET without the body', async (t) => {
   await seed(server);
   const get = await server.request('GET', '/rooms');
   const connection = await server.connect();
-  await connection.send(`HEAD /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n\r\n`);
+  await connection.send(
+    `HEAD /api/v1/rooms HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n\r\n`,
+  );
   const head = await connection.answer({ toHead: true });
   t.equal(head.status, 200);
   t.equal(head.headers['content-length'], String(Buffer.byteLength(get.text)));
@@ -177,7 +198,8 @@ t.test('HEAD answers as GET without the body', async (t) => {
 t.test('a page of a list has the cursor of the next page in its body and in Link', async (t) => {
   const server = await startTestServer(t, { flags: { trustProxy: '127.0.0.1' } });
   const threadId = await seed(server);
-  for (let i = 0; i < 4; i++) await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
+  for (let i = 0; i < 4; i++)
+    await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
   const bodies: string[] = [];
   let path = `/threads/${threadId}/comments?limit=2`;
   for (;;) {
@@ -193,23 +215,32 @@ t.test('a page of a list has the cursor of the next page in its body and in Link
     path = url.slice(`${server.url}/api/v1`.length);
   }
   t.strictSame(bodies, ['Hello', 'No 0', 'No 1', 'No 2', 'No 3']);
-  const proxied = await server.request('GET', `/threads/${threadId}/comments?limit=2`, { headers: { 'X-Forwarded-Proto': 'https' } });
+  const proxied = await server.request('GET', `/threads/${threadId}/comments?limit=2`, {
+    headers: { 'X-Forwarded-Proto': 'https' },
+  });
   t.match(proxied.headers.get('link'), /^<https:\/\//);
 });
 
 t.test('behind a proxy, Link to the next page begins with publicUrl', async (t) => {
   const server = await startTestServer(t, { flags: { publicUrl: 'https://comments.example.com/base' } });
   const threadId = await seed(server);
-  for (let i = 0; i < 2; i++) await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
+  for (let i = 0; i < 2; i++)
+    await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
   const { headers } = await server.request('GET', `/threads/${threadId}/comments?limit=2`);
-  t.ok(headers.get('link')?.startsWith(`<https://comments.example.com/base/api/v1/threads/${threadId}/comments?limit=2&cursor=`), headers.get('link') ?? 'none');
+  t.ok(
+    headers
+      .get('link')
+      ?.startsWith(`<https://comments.example.com/base/api/v1/threads/${threadId}/comments?limit=2&cursor=`),
+    headers.get('link') ?? 'none',
+  );
 });
 
 t.test('a repeated create gets the first answer again', async (t) => {
   const server = await startTestServer(t);
   const threadId = await seed(server);
   const path = `/threads/${threadId}/comments`;
-  const post = (body: unknown, key: string) => server.request<Failure>('POST', path, { body, headers: { 'Idempotency-Key': key } });
+  const post = (body: unknown, key: string) =>
+    server.request<Failure>('POST', path, { body, headers: { 'Idempotency-Key': key } });
   const first = await post({ userId: 'ann', body: 'Once' }, 'k1');
   t.equal(first.status, 201);
   t.equal(first.headers.get('idempotent-replayed'), null);
@@ -236,7 +267,11 @@ t.test('an internal error reveals nothing to the client, and is logged with its 
     },
   });
   const { createLogger } = await import('../../src/observability/log.ts');
-  const log = createLogger({ level: 'info', name: 'test', destination: { write: (line) => void lines.push(JSON.parse(line) as object) } });
+  const log = createLogger({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line) => void lines.push(JSON.parse(line) as object) },
+  });
   const second = await startTestServer(t, { store: broken, environment: server.environment, log });
   const { status, text, headers } = await second.request('GET', '/rooms', { headers: { 'X-Request-Id': 'req-7' } });
   t.equal(status, 500);
@@ -248,7 +283,11 @@ t.test('an internal error reveals nothing to the client, and is logged with its 
 t.test('at level debug each request is logged in one line, with the route and without the path', async (t) => {
   const lines: object[] = [];
   const { createLogger } = await import('../../src/observability/log.ts');
-  const log = createLogger({ level: 'debug', name: 'test', destination: { write: (line) => void lines.push(JSON.parse(line) as object) } });
+  const log = createLogger({
+    level: 'debug',
+    name: 'test',
+    destination: { write: (line) => void lines.push(JSON.parse(line) as object) },
+  });
   const server = await startTestServer(t, { log });
   await server.request('GET', '/rooms/private/threads', { headers: { 'X-Request-Id': 'a' } });
   await server.request('GET', '/nowhere', { headers: { 'X-Request-Id': 'b' } });
@@ -269,7 +308,9 @@ t.test('while draining every response closes its connection', async (t) => {
 t.test('the server waits for pending requests, but not forever', async (t) => {
   const server = await startTestServer(t);
   const connection = await server.connect();
-  await connection.send(`POST /api/v1/rooms/r1/threads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\nContent-Length: 10\r\n\r\n`);
+  await connection.send(
+    `POST /api/v1/rooms/r1/threads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\nContent-Length: 10\r\n\r\n`,
+  );
   while (server.http.pending() === 0) await new Promise(setImmediate);
   t.equal(await server.http.whenIdle(1), false);
   const idle = server.http.whenIdle(60_000);
@@ -279,17 +320,23 @@ t.test('the server waits for pending requests, but not forever', async (t) => {
 
 t.test('a token is created for a user, confined like the key', async (t) => {
   const server = await startTestServer(t);
-  const { status, json } = await server.request<{ token: string; expiresAt: string }>('POST', '/users/bob/tokens', { body: { ttl: 600, name: 'Bob' } });
+  const { status, json } = await server.request<{ token: string; expiresAt: string }>('POST', '/users/bob/tokens', {
+    body: { ttl: 600, name: 'Bob' },
+  });
   t.equal(status, 201);
   t.strictSame(Object.keys(json), ['token', 'expiresAt']);
   t.equal(json.token.split('.').length, 3);
   t.match((await server.request('GET', '/users/bob')).json, { user: { name: 'Bob', lastSeenAt: null } });
 
-  const claimsOf = (token: string): unknown => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const claimsOf = (token: string): unknown =>
+    JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
   const key = await server.newKey({ rooms: 'docs/*' });
   const own = await server.request<{ token: string }>('POST', '/users/bob/tokens', { body: {}, key });
   t.match(claimsOf(own.json.token), { sub: 'bob', rooms: ['docs/*'] });
-  const less = await server.request<{ token: string }>('POST', '/users/bob/tokens', { body: { rooms: ['docs/a', 'docs/b*'] }, key });
+  const less = await server.request<{ token: string }>('POST', '/users/bob/tokens', {
+    body: { rooms: ['docs/a', 'docs/b*'] },
+    key,
+  });
   t.match(claimsOf(less.json.token), { rooms: ['docs/a', 'docs/b*'] });
   for (const rooms of [['*'], ['other'], ['doc*'], ['docs/a', 'x']]) {
     t.equal((await server.request('POST', '/users/bob/tokens', { body: { rooms }, key })).status, 403, rooms.join());

@@ -15,7 +15,12 @@ interface Reference {
 interface Document {
   readonly asyncapi: string;
   readonly info: { readonly tags: readonly Reference[] };
-  readonly operations: Readonly<Record<string, { readonly description: string; readonly tags: readonly Reference[]; readonly messages: readonly Reference[] }>>;
+  readonly operations: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly tags: readonly Reference[]; readonly messages: readonly Reference[] }
+    >
+  >;
   readonly components: {
     readonly tags: Readonly<Record<string, { readonly name: string; readonly description: string }>>;
     readonly messages: Readonly<Record<string, { readonly payload: unknown }>>;
@@ -42,7 +47,10 @@ const fits = (name: string, frame: unknown): boolean => {
 t.test('it describes every message that the server handles, and every event', (t) => {
   t.equal(document.asyncapi, '3.0.0');
   t.strictSame(Object.keys(document.operations).toSorted(), [...messages.keys(), 'connect', 'frames'].toSorted());
-  t.strictSame(eventTypes.filter((type) => document.components.messages[type] === undefined), []);
+  t.strictSame(
+    eventTypes.filter((type) => document.components.messages[type] === undefined),
+    [],
+  );
   t.end();
 });
 
@@ -55,14 +63,25 @@ t.test('every operation has a description and a tag, and every tag a description
   const names = Object.keys(components.tags);
   t.strictSame(names, names.toSorted());
   for (const [name, tag] of Object.entries(components.tags)) t.match(tag, { name, description: /^[A-Z].+\.$/ });
-  t.strictSame(info.tags, names.map((name) => ({ $ref: `#/components/tags/${name}` })));
-  t.strictSame([...new Set(Object.values(operations).flatMap(({ tags }) => tags.map(({ $ref }) => $ref)))].toSorted(), info.tags.map(({ $ref }) => $ref), 'every tag is used');
+  t.strictSame(
+    info.tags,
+    names.map((name) => ({ $ref: `#/components/tags/${name}` })),
+  );
+  t.strictSame(
+    [...new Set(Object.values(operations).flatMap(({ tags }) => tags.map(({ $ref }) => $ref)))].toSorted(),
+    info.tags.map(({ $ref }) => $ref),
+    'every tag is used',
+  );
   t.end();
 });
 
 t.test('every reference resolves', (t) => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path = '']) => path);
-  const missing = refs.filter((path) => path.split('/').reduce<unknown>((node, key) => (node as Record<string, unknown> | undefined)?.[key], document) === undefined);
+  const missing = refs.filter(
+    (path) =>
+      path.split('/').reduce<unknown>((node, key) => (node as Record<string, unknown> | undefined)?.[key], document) ===
+      undefined,
+  );
   t.strictSame(missing, []);
   t.end();
 });
@@ -92,14 +111,28 @@ t.test('the messages and frames of a session are as it says', async (t) => {
   await bob.request('room.join', { roomId: 'room' });
   await send('room.get', { roomId: 'room' });
   await send('room.join', { roomId: 'room', state: { page: 1 } });
-  const { thread } = (await send('thread.create', { roomId: 'room', body: 'Hi @bob', mentions: ['bob'], position: { x: 0.5, y: 0.5 } })) as { thread: { id: string; comments: readonly { id: string }[] } };
+  const { thread } = (await send('thread.create', {
+    roomId: 'room',
+    body: 'Hi @bob',
+    mentions: ['bob'],
+    position: { x: 0.5, y: 0.5 },
+  })) as { thread: { id: string; comments: readonly { id: string }[] } };
   const threadId = thread.id;
   const commentId = thread.comments[0]?.id ?? '';
   const { reaction } = (await send('reaction.add', { commentId, emoji: '👍' })) as { reaction: { id: string } };
   await send('comment.update', { commentId, body: 'Hello @bob' });
   await bob.request('comment.create', { threadId, body: 'Hello' });
   await send('comment.create', { threadId, body: 'Again' });
-  for (const type of ['thread.resolve', 'thread.reopen', 'thread.get', 'thread.subscription', 'thread.subscribe', 'thread.unsubscribe', 'thread.mute']) await send(type, { threadId });
+  for (const type of [
+    'thread.resolve',
+    'thread.reopen',
+    'thread.get',
+    'thread.subscription',
+    'thread.subscribe',
+    'thread.unsubscribe',
+    'thread.mute',
+  ])
+    await send(type, { threadId });
   await send('thread.update', { threadId, metadata: { a: 1 } });
   await send('room.get', { roomId: 'room', includeComments: true, includeUsers: true });
   await send('users.lookup', { ids: ['ann', 'bob'] });
@@ -118,5 +151,6 @@ t.test('the messages and frames of a session are as it says', async (t) => {
   await send('room.leave', { roomId: 'room' });
   t.ok(fits('error', await ann.request('thread.get', { threadId: 'unknown' })));
   await until(() => bob.frames.some(({ type }) => type === 'room.broadcast'));
-  for (const frame of [...ann.frames, ...bob.frames]) if (frame.type !== 'ok') t.ok(fits(frame.type, frame), JSON.stringify(frame));
+  for (const frame of [...ann.frames, ...bob.frames])
+    if (frame.type !== 'ok') t.ok(fits(frame.type, frame), JSON.stringify(frame));
 });

@@ -18,7 +18,11 @@ function source(size: number): BodySource & { readTo: number } {
   };
 }
 
-const expected = (size: number): string => Array.from({ length: 90 }, (_, i) => String.fromCharCode(33 + i)).join('').repeat(Math.ceil(size / 90)).slice(0, size);
+const expected = (size: number): string =>
+  Array.from({ length: 90 }, (_, i) => String.fromCharCode(33 + i))
+    .join('')
+    .repeat(Math.ceil(size / 90))
+    .slice(0, size);
 
 t.test('a source is sent whole, in parts, and the connection stays open', async (t) => {
   const size = 3 * MEGABYTE + 7;
@@ -61,7 +65,13 @@ t.test('a client that goes away ends the transfer, and so does a source that fai
   const failures: unknown[] = [];
   const { open, finished } = await serveExchanges(t, async (exchange) => {
     const good = source(32 * MEGABYTE);
-    const failing: BodySource = { size: good.size, read: (offset, length) => (offset > MEGABYTE && exchange.head.path === '/bad' ? Promise.reject(new Error('gone')) : good.read(offset, length)) };
+    const failing: BodySource = {
+      size: good.size,
+      read: (offset, length) =>
+        offset > MEGABYTE && exchange.head.path === '/bad'
+          ? Promise.reject(new Error('gone'))
+          : good.read(offset, length),
+    };
     await exchange.sendSource(200, [], failing).catch((error: unknown) => failures.push(error));
   });
   const leaving = await open();
@@ -103,7 +113,9 @@ t.test('a body stream pauses the connection while it is not read', async (t) => 
 });
 
 t.test('an empty stream ends at once', async (t) => {
-  const { open } = await serveExchanges(t, async (exchange) => exchange.send(200, [], String(await exchange.streamBody().read())));
+  const { open } = await serveExchanges(t, async (exchange) =>
+    exchange.send(200, [], String(await exchange.streamBody().read())),
+  );
   const connection = await open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 0\r\n\r\n`);
   t.equal((await connection.answer()).body, 'end');

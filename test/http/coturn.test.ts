@@ -9,19 +9,42 @@ import { until } from '../helpers/cluster.ts';
 import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-// A real coturn on the loopback interface accepts the credentials that the server creates. Needs Debian's package `coturn`.
+// A real coturn on the loopback interface accepts the credentials that the server creates. Needs Debian's package
+// `coturn`.
 
 const SECRETS = ['north', 'south'] as const;
-const installed = ['turnserver', 'turnutils_uclient'].every((name) => (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))));
+const installed = ['turnserver', 'turnutils_uclient'].every((name) =>
+  (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))),
+);
 const options = installed ? { timeout: 60_000 } : { skip: 'coturn is not installed (apt-get install coturn)' };
 
 /** Starts coturn with a shared secret. Resolves with its port once it listens; it ends with the test. */
 async function startCoturn(t: Test, secret: string): Promise<number> {
   const folder = tempFolder(t);
   const port = await findFreePort('127.0.0.1', 0, 0);
-  const loopback = ['--listening-ip', '127.0.0.1', '--relay-ip', '127.0.0.1', '--allow-loopback-peers', '--listening-port', String(port)];
+  const loopback = [
+    '--listening-ip',
+    '127.0.0.1',
+    '--relay-ip',
+    '127.0.0.1',
+    '--allow-loopback-peers',
+    '--listening-port',
+    String(port),
+  ];
   const files = ['--pidfile', join(folder, 'pid'), '--db', join(folder, 'db'), '--log-file', 'stdout'];
-  const args = ['-n', ...loopback, ...files, '--use-auth-secret', '--static-auth-secret', secret, '--realm', 'example.org', '--no-tls', '--no-dtls', '--no-cli'];
+  const args = [
+    '-n',
+    ...loopback,
+    ...files,
+    '--use-auth-secret',
+    '--static-auth-secret',
+    secret,
+    '--realm',
+    'example.org',
+    '--no-tls',
+    '--no-dtls',
+    '--no-cli',
+  ];
   const server = spawn('turnserver', args, { stdio: 'ignore' });
   const ended = new Promise((resolve) => server.once('exit', resolve));
   t.teardown(async () => {
@@ -42,7 +65,11 @@ function listens(port: number): Promise<boolean> {
 
 /** Whether coturn relays for these credentials. */
 function isRelayed(port: number, username: string, password: string): Promise<boolean> {
-  const client = spawn('turnutils_uclient', ['-y', '-c', '-n', '1', '-u', username, '-w', password, '-p', String(port), '127.0.0.1'], { stdio: 'ignore' });
+  const client = spawn(
+    'turnutils_uclient',
+    ['-y', '-c', '-n', '1', '-u', username, '-w', password, '-p', String(port), '127.0.0.1'],
+    { stdio: 'ignore' },
+  );
   return new Promise((resolve, reject) => {
     client.once('error', reject);
     client.once('exit', (code) => resolve(code === 0));
@@ -54,7 +81,13 @@ t.test('coturn relays for the credentials that the server creates, and for no ot
   const [port = 0, old = 0] = ports;
   const flags = { 'turn.urls': `turn:127.0.0.1:${port}?transport=udp`, 'turn.secret': SECRETS.join(',') };
   const { request } = await startTestServer(t, { flags, clock: systemClock });
-  const mint = async (userId: string) => (await request<{ username: string; password: string }>('GET', `/turn-credentials?ttl=60&userId=${encodeURIComponent(userId)}`)).json;
+  const mint = async (userId: string) =>
+    (
+      await request<{ username: string; password: string }>(
+        'GET',
+        `/turn-credentials?ttl=60&userId=${encodeURIComponent(userId)}`,
+      )
+    ).json;
   const [ann, odd] = await Promise.all([mint('ann'), mint(`it's "a:b\\c" 漢 5%`)]);
   const [mine, another, wrong, otherServer, expired] = await Promise.all([
     isRelayed(port, ann.username, ann.password),

@@ -5,7 +5,8 @@ import { type ExchangeServer, serveExchanges } from '../helpers/exchanges.ts';
 
 const LIMIT = 1000;
 
-const start = (t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<ExchangeServer> => serveExchanges(t, serve);
+const start = (t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<ExchangeServer> =>
+  serveExchanges(t, serve);
 
 async function echo(exchange: Exchange): Promise<void> {
   const body = await exchange.receiveBody(LIMIT);
@@ -40,7 +41,11 @@ t.test('every ambiguous framing closes the connection, and nothing after it is h
     await connection.send(`POST /first HTTP/1.1\r\n${headers}\r\nabc${next}`);
     const received = await connection.ended;
     t.ok(isDropped(received), `${name}: closed without a response`);
-    t.strictSame(state.exchanges.map(({ head }) => head.path), received === '' ? ['/first'] : [], `${name}: nothing else is handled`);
+    t.strictSame(
+      state.exchanges.map(({ head }) => head.path),
+      received === '' ? ['/first'] : [],
+      `${name}: nothing else is handled`,
+    );
   }
 });
 
@@ -54,14 +59,20 @@ t.test('a second Host closes the connection, and nothing after it is handled', a
     // The cores for Node 22 and later refuse it themselves.
     const handled = answer === '' ? ['/first'] : [];
     if (answer !== '') t.match(answer, /^HTTP\/1\.1 400 /, host);
-    t.strictSame(state.exchanges.map(({ head }) => head.path), handled, `${host}: nothing else is handled`);
+    t.strictSame(
+      state.exchanges.map(({ head }) => head.path),
+      handled,
+      `${host}: nothing else is handled`,
+    );
   }
 });
 
 t.test('the core refuses a request with both a length and chunked', async (t) => {
   const state = await start(t);
   const connection = await state.open();
-  await connection.send(`POST /first HTTP/1.1\r\n${HOST}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n${next}`);
+  await connection.send(
+    `POST /first HTTP/1.1\r\n${HOST}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n${next}`,
+  );
   t.match(await connection.ended, /^HTTP\/1\.1 400 /);
   t.equal(state.exchanges.length, 0);
 });
@@ -74,7 +85,8 @@ t.test('the same length twice is not ambiguous, or refused', async (t) => {
   else t.equal(body, 'abc');
 });
 
-const oneSegment = testCore === 'uws' ? 'the native core answers 505 and closes the connection before JavaScript runs' : false;
+const oneSegment =
+  testCore === 'uws' ? 'the native core answers 505 and closes the connection before JavaScript runs' : false;
 
 t.test('a request split inside its request line', { skip: oneSegment }, async (t) => {
   const state = await start(t);
@@ -99,7 +111,8 @@ t.test('a request that is split at any byte after its request line is read the s
       await connection.send(request.slice(at));
       const { status, headers, body } = await connection.answer();
       connection.destroy();
-      if (status !== 200 || headers['x-path'] !== '/some/path' || body !== '{"body":"e"}') t.fail(`split at ${at}: ${status} ${body}`);
+      if (status !== 200 || headers['x-path'] !== '/some/path' || body !== '{"body":"e"}')
+        t.fail(`split at ${at}: ${status} ${body}`);
     }
   }
   t.ok(state.exchanges.length > 150);
@@ -116,9 +129,15 @@ t.test('a body of exactly the limit is read, one byte more is not', async (t) =>
   const state = await start(t);
   const connection = await state.open();
   for (const coding of ['plain', 'chunked']) {
-    for (const [size, status] of [[LIMIT, 200], [LIMIT + 1, 413]] as const) {
+    for (const [size, status] of [
+      [LIMIT, 200],
+      [LIMIT + 1, 413],
+    ] as const) {
       const body = 'x'.repeat(size);
-      const framed = coding === 'plain' ? `Content-Length: ${size}\r\n\r\n${body}` : `Transfer-Encoding: chunked\r\n\r\n${size.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      const framed =
+        coding === 'plain'
+          ? `Content-Length: ${size}\r\n\r\n${body}`
+          : `Transfer-Encoding: chunked\r\n\r\n${size.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
       const one = coding === 'plain' ? connection : await state.open();
       await one.send(`POST / HTTP/1.1\r\n${HOST}${framed}`);
       t.equal((await one.answer()).status, status, `${coding} ${size}`);
@@ -329,6 +348,8 @@ t.test('well-formed request ids are used, and others are replaced by unique ones
 t.test('several X-Forwarded-For lines are one list', async (t) => {
   const state = await start(t, (exchange) => exchange.send(200, [], exchange.head.forwardedFor));
   const connection = await state.open();
-  await connection.send(`GET / HTTP/1.1\r\n${HOST}X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\nX-Forwarded-For: 3.3.3.3\r\n\r\n`);
+  await connection.send(
+    `GET / HTTP/1.1\r\n${HOST}X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\nX-Forwarded-For: 3.3.3.3\r\n\r\n`,
+  );
   t.equal((await connection.answer()).body, '1.1.1.1, 2.2.2.2,3.3.3.3');
 });

@@ -5,8 +5,8 @@ import { type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
 import { noNativeCore } from '../helpers/core.ts';
 import { type TurnProbe, turnProbe } from '../helpers/turn-probe.ts';
 
-// Floods a worker process as a hostile client would, on both HTTP cores. Nothing may keep it from its other clients for long:
-// no turn of its event loop may take 200 ms of processor time. A busy machine makes turns long, but not these.
+// Floods a worker process as a hostile client would, on both HTTP cores. Nothing may keep it from its other clients for
+// long: no turn of its event loop may take 200 ms of processor time. A busy machine makes turns long, but not these.
 
 const HEAD = 'Host: localhost\r\n';
 const MOST_MS = Number(process.env['FLOOD_SLOW_MS'] ?? 200);
@@ -33,7 +33,10 @@ for (const core of ['uws', 'node'] as const) {
   t.test(`floods on the core ${core}`, { skip: core === 'uws' && noNativeCore }, async (t) => {
     const probe = turnProbe(MOST_MS);
     // The limit is none of what is tested here, and a flood must not use it up for the next one.
-    const folder = await initFolder({ rateLimit: { perMinute: 100_000 }, plugins: [{ use: 'moderation-rules', config: { exemptBackends: false, rules } }] });
+    const folder = await initFolder({
+      rateLimit: { perMinute: 100_000 },
+      plugins: [{ use: 'moderation-rules', config: { exemptBackends: false, rules } }],
+    });
     const cluster = await startCluster({ workers: 1, folder, env: { ...probe.env, COLLAB_CORE: core } });
     t.teardown(async () => {
       await cluster.stop();
@@ -44,7 +47,9 @@ for (const core of ['uws', 'node'] as const) {
     const keyHead = `${HEAD}Authorization: Bearer ${cluster.keys.secretKey}\r\n`;
 
     t.test('requests without waiting for responses', async (t) => {
-      const slow = await slowTurnsDuring(probe, () => flood(cluster, 150, `GET /api/v1/x HTTP/1.1\r\n${HEAD}\r\n`.repeat(10_000)));
+      const slow = await slowTurnsDuring(probe, () =>
+        flood(cluster, 150, `GET /api/v1/x HTTP/1.1\r\n${HEAD}\r\n`.repeat(10_000)),
+      );
       t.strictSame(slow, []);
       t.strictSame(cluster.pids('web'), pids, 'the worker was not killed');
     });
@@ -56,7 +61,9 @@ for (const core of ['uws', 'node'] as const) {
       ['a JSON body', `POST /api/v1/rooms/r1/threads HTTP/1.1\r\n${keyHead}Content-Type: application/json\r\n`],
     ] as const) {
       t.test(`${title} in chunks of one byte`, async (t) => {
-        const slow = await slowTurnsDuring(probe, () => flood(cluster, core === 'uws' ? 20 : 5, `${head}Transfer-Encoding: chunked\r\n\r\n${tinyChunks}`));
+        const slow = await slowTurnsDuring(probe, () =>
+          flood(cluster, core === 'uws' ? 20 : 5, `${head}Transfer-Encoding: chunked\r\n\r\n${tinyChunks}`),
+        );
         t.strictSame(slow, []);
         t.strictSame(cluster.pids('web'), pids, 'the worker was not killed');
       });
@@ -71,15 +78,23 @@ for (const core of ['uws', 'node'] as const) {
     };
     for (const [title, body] of Object.entries(bodies)) {
       t.test(`a body with thousands of ${title}`, async (t) => {
-        const slow = await slowTurnsDuring(probe, async () => t.match(await flood(cluster, 1, jsonRequest('POST', '/rooms/r1/threads', body)), [/^HTTP\/1\.1 400 /]));
+        const slow = await slowTurnsDuring(probe, async () =>
+          t.match(await flood(cluster, 1, jsonRequest('POST', '/rooms/r1/threads', body)), [/^HTTP\/1\.1 400 /]),
+        );
         t.strictSame(slow, []);
       });
     }
 
     t.test('a text that is slow to compare with the words of moderation rules', async (t) => {
       t.match(await flood(cluster, 1, jsonRequest('PUT', '/users/bob', '{"name":"Bob"}')), [/^HTTP\/1\.1 20\d /]);
-      const text = jsonRequest('POST', '/rooms/r1/threads', JSON.stringify({ userId: 'bob', body: `a${'‼'.repeat(9_998)}b` }));
-      const slow = await slowTurnsDuring(probe, async () => t.match(await flood(cluster, 1, text), [/^HTTP\/1\.1 201 /]));
+      const text = jsonRequest(
+        'POST',
+        '/rooms/r1/threads',
+        JSON.stringify({ userId: 'bob', body: `a${'‼'.repeat(9_998)}b` }),
+      );
+      const slow = await slowTurnsDuring(probe, async () =>
+        t.match(await flood(cluster, 1, text), [/^HTTP\/1\.1 201 /]),
+      );
       t.strictSame(slow, []);
     });
   });

@@ -43,13 +43,23 @@ t.test('a chunked request with a trailer writes nothing', async (t) => {
   await announced.send(`${create(server, 'announced')}Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n`);
   await announced.send(`${chunk(thread)}0\r\n`);
   const { status, headers, body } = await announced.answer();
-  t.match({ status, headers, body }, { status: 400, headers: { 'x-error-code': 'invalid_request', connection: 'close' }, body: /^{"error":"Trailer / });
-  for (const [name, from] of [['one segment', 0], ['two segments', 60]] as const) {
+  t.match(
+    { status, headers, body },
+    { status: 400, headers: { 'x-error-code': 'invalid_request', connection: 'close' }, body: /^{"error":"Trailer / },
+  );
+  for (const [name, from] of [
+    ['one segment', 0],
+    ['two segments', 60],
+  ] as const) {
     const unannounced = await server.connect();
     const request = `${create(server, 'unannounced')}Transfer-Encoding: chunked\r\n\r\n${chunk(thread)}0\r\nX-Sum: 1\r\n\r\n`;
     if (from > 0) await unannounced.send(request.slice(0, from));
     await unannounced.send(request.slice(from));
-    t.match(await unannounced.ended, testCore === 'uws' ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 400 /, `${name}: answered by the core`);
+    t.match(
+      await unannounced.ended,
+      testCore === 'uws' ? /^HTTP\/1\.1 505 / : /^HTTP\/1\.1 400 /,
+      `${name}: answered by the core`,
+    );
   }
   t.strictSame(await rooms(server), []);
 });
@@ -93,7 +103,11 @@ t.test('GET and HEAD accept neither a chunked nor a large body', async (t) => {
   for (const path of ['/livez', '/api/v1/rooms', '/files/e/f']) {
     const chunked = await connect();
     await chunked.send(`GET ${path} HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n${chunk('x')}0\r\n\r\n`);
-    t.match(await chunked.answer(), { status: 400, headers: { 'x-error-code': 'invalid_request', connection: 'close' }, body: /^{"error":"A GET request must have no chunked body"}/ });
+    t.match(await chunked.answer(), {
+      status: 400,
+      headers: { 'x-error-code': 'invalid_request', connection: 'close' },
+      body: /^{"error":"A GET request must have no chunked body"}/,
+    });
     t.equal(await chunked.ended, '');
     const large = await connect();
     await large.send(`HEAD ${path} HTTP/1.1\r\n${HOST}Content-Length: 100000\r\n\r\n`);
@@ -107,10 +121,18 @@ t.test('GET and HEAD accept neither a chunked nor a large body', async (t) => {
 
 t.test('requests that the core refuses before JavaScript runs', async (t) => {
   const { connect } = await startTestServer(t);
-  for (const [request, status] of [['GET /livez HTTP/1.0\r\n\r\n', 505], [`GET /livez HTTP/1.0\r\n${HOST}\r\n`, 505], ['GET /livez HTTP/1.1\r\nAccept: */*\r\n\r\n', 400]] as const) {
+  for (const [request, status] of [
+    ['GET /livez HTTP/1.0\r\n\r\n', 505],
+    [`GET /livez HTTP/1.0\r\n${HOST}\r\n`, 505],
+    ['GET /livez HTTP/1.1\r\nAccept: */*\r\n\r\n', 400],
+  ] as const) {
     const connection = await connect();
     await connection.send(request);
     const page = testCore === 'uws' ? '<h1>' : '\r\n\r\n\\{"error":';
-    t.match(await connection.ended, new RegExp(`^HTTP/1\\.1 ${status} [^]*${page}`), 'the native core has a page of its own, which docs/deploy mentions');
+    t.match(
+      await connection.ended,
+      new RegExp(`^HTTP/1\\.1 ${status} [^]*${page}`),
+      'the native core has a page of its own, which docs/deploy mentions',
+    );
   }
 });

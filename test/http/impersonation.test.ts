@@ -11,8 +11,15 @@ const tenant = await service.tenant('acting');
 for (const id of ['ann', 'bob']) await addUser(tenant, id);
 const sound = { bytes: wav(0.1), type: 'audio/wav', name: 'hello.wav' };
 
-async function uploadFor(query: string, key = tenant.secretKey): Promise<{ status: number; json: { id: string; url: string } & Failure }> {
-  const answer = await fetch(`${service.urls[0]}/api/v1/upload${query}`, { method: 'POST', headers: { Authorization: `Bearer ${key}` }, body: formOf(sound) });
+async function uploadFor(
+  query: string,
+  key = tenant.secretKey,
+): Promise<{ status: number; json: { id: string; url: string } & Failure }> {
+  const answer = await fetch(`${service.urls[0]}/api/v1/upload${query}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}` },
+    body: formOf(sound),
+  });
   return { status: answer.status, json: (await answer.json()) as { id: string; url: string } & Failure };
 }
 
@@ -26,7 +33,10 @@ t.test('an upload belongs to the user for whom it was made, who can attach it', 
   const { status, json } = await uploadFor('?userId=ann');
   t.equal(status, 200, json.error);
   const bob = await tenant.join({ userId: 'bob' });
-  t.equal((await bob.request('thread.create', { roomId: 'room', body: '', attachmentIds: [json.id] })).error?.code, 'unknown_attachment');
+  t.equal(
+    (await bob.request('thread.create', { roomId: 'room', body: '', attachmentIds: [json.id] })).error?.code,
+    'unknown_attachment',
+  );
   const ann = await tenant.join({ userId: 'ann' });
   t.equal((await ann.request('thread.create', { roomId: 'room', body: '', attachmentIds: [json.id] })).type, 'ok');
   t.equal(await fetchFor(json.url, '?userId=bob'), 200);
@@ -41,13 +51,24 @@ t.test('a shared cache is told that the file is for the key alone', async (t) =>
 });
 
 t.test('without userId the headers of a browser are required', async (t) => {
-  const hint = 'add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token';
-  t.match(await uploadFor(''), { status: 401, json: { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` } });
-  t.match(await uploadFor('', 'sk_unknown'), { status: 401, json: { error: `X-Service-Key is missing: Authorization was sent, but without a valid secret key and a user; with a valid key, ${hint}` } });
+  const hint =
+    'add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token';
+  t.match(await uploadFor(''), {
+    status: 401,
+    json: { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` },
+  });
+  t.match(await uploadFor('', 'sk_unknown'), {
+    status: 401,
+    json: {
+      error: `X-Service-Key is missing: Authorization was sent, but without a valid secret key and a user; with a valid key, ${hint}`,
+    },
+  });
   const { json } = await upload(tenant, sound);
   const fetched = await fetch(json.url, { headers: { Authorization: `Bearer ${tenant.secretKey}` } });
   t.equal(fetched.headers.get('x-error-code'), 'missing_credentials');
-  t.strictSame(await fetched.json(), { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` });
+  t.strictSame(await fetched.json(), {
+    error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}`,
+  });
   const neither = await fetch(json.url);
   t.match(await neither.json(), { error: /^X-Service-Key is missing: send the publishable key in it/ });
   t.equal(await fetchFor(json.url, ''), 401);
@@ -72,31 +93,56 @@ t.test('the scope and the rooms of the key apply', async (t) => {
   const elsewhere = (await tenant.newKey({ rooms: 'elsewhere*' })).value;
   const { json } = await uploadFor('?userId=ann', elsewhere);
   t.equal(await fetchFor(json.url, '?userId=ann', elsewhere), 200, 'a file that is not in a room yet');
-  done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/room/threads', { body: { userId: 'ann', body: 'Hi', attachmentIds: [json.id] } }));
+  done<{ thread: CreatedThread }>(
+    201,
+    await tenant.request('POST', '/rooms/room/threads', {
+      body: { userId: 'ann', body: 'Hi', attachmentIds: [json.id] },
+    }),
+  );
   t.equal(await fetchFor(json.url, '?userId=ann', elsewhere), 403, 'a file of a room that the key does not reach');
   t.equal(await fetchFor(json.url, '?userId=ann', reader), 200);
 });
 
 t.test('a backend may name the user for whom it resolves, edits and deletes', async (t) => {
-  const { thread } = done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/acts/threads', { body: { userId: 'ann', body: 'Hi' } }));
+  const { thread } = done<{ thread: CreatedThread }>(
+    201,
+    await tenant.request('POST', '/rooms/acts/threads', { body: { userId: 'ann', body: 'Hi' } }),
+  );
   const commentId = thread.comments[0]?.id ?? '';
-  const reaction = done<{ reaction: { id: string } }>(201, await tenant.request('POST', `/comments/${commentId}/reactions`, { body: { userId: 'ann', emoji: '👍' } })).reaction;
-  const resolvedBy = async () => done<{ thread: { resolvedBy: string | null } }>(200, await tenant.request('GET', `/threads/${thread.id}`)).thread.resolvedBy;
+  const reaction = done<{ reaction: { id: string } }>(
+    201,
+    await tenant.request('POST', `/comments/${commentId}/reactions`, { body: { userId: 'ann', emoji: '👍' } }),
+  ).reaction;
+  const resolvedBy = async () =>
+    done<{ thread: { resolvedBy: string | null } }>(200, await tenant.request('GET', `/threads/${thread.id}`)).thread
+      .resolvedBy;
   done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true } }));
   t.equal(await resolvedBy(), null);
   done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: false, userId: 'bob' } }));
   done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true, userId: 'bob' } }));
   t.equal(await resolvedBy(), 'bob');
-  const edited = done<{ comment: object }>(200, await tenant.request('PATCH', `/comments/${commentId}`, { body: { body: 'Hello', userId: 'bob' } }));
+  const edited = done<{ comment: object }>(
+    200,
+    await tenant.request('PATCH', `/comments/${commentId}`, { body: { body: 'Hello', userId: 'bob' } }),
+  );
   t.match(edited.comment, { userId: 'ann', body: 'Hello' }, 'the author stays');
   done(200, await tenant.request('DELETE', `/reactions/${reaction.id}?userId=bob`));
-  t.match(await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true, userId: 'eve' } }), { status: 400, json: { error: /^Unknown user: eve\./ } });
+  t.match(await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true, userId: 'eve' } }), {
+    status: 400,
+    json: { error: /^Unknown user: eve\./ },
+  });
   for (const path of [`/threads/${thread.id}`, `/comments/${commentId}`]) {
-    t.match(await tenant.request('DELETE', `${path}?userId=`), { status: 400, json: { error: /^userId must be 1 to 128 characters/ } });
+    t.match(await tenant.request('DELETE', `${path}?userId=`), {
+      status: 400,
+      json: { error: /^userId must be 1 to 128 characters/ },
+    });
     t.match(await tenant.request('DELETE', `${path}?userId=eve`), { status: 400 });
   }
   done(200, await tenant.request('DELETE', `/comments/${commentId}?userId=bob`));
-  const { items } = done<{ items: { type: string; roomId: string; actor: object }[] }>(200, await tenant.request('GET', '/events?limit=1000'));
+  const { items } = done<{ items: { type: string; roomId: string; actor: object }[] }>(
+    200,
+    await tenant.request('GET', '/events?limit=1000'),
+  );
   const actors = items.filter(({ roomId }) => roomId === 'acts').map(({ type, actor }) => [type, actor]);
   const by = (userId: string | null) => ({ userId, via: 'rest' });
   t.strictSame(actors, [
@@ -114,8 +160,15 @@ t.test('a backend may name the user for whom it resolves, edits and deletes', as
 
 t.test('a user acts for nobody else', async (t) => {
   const bob = await tenant.join({ userId: 'bob' });
-  const { thread } = done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/own/threads', { body: { userId: 'bob', body: 'Hi' } }));
-  for (const userId of ['ann', 5]) t.equal((await bob.request('thread.update', { threadId: thread.id, resolved: userId === 'ann', userId })).type, 'ok');
+  const { thread } = done<{ thread: CreatedThread }>(
+    201,
+    await tenant.request('POST', '/rooms/own/threads', { body: { userId: 'bob', body: 'Hi' } }),
+  );
+  for (const userId of ['ann', 5])
+    t.equal(
+      (await bob.request('thread.update', { threadId: thread.id, resolved: userId === 'ann', userId })).type,
+      'ok',
+    );
   t.equal((await bob.request('thread.update', { threadId: thread.id, resolved: true, userId: 'ann' })).type, 'ok');
   t.match(done(200, await tenant.request('GET', `/threads/${thread.id}`)), { thread: { resolvedBy: 'bob' } });
 });
@@ -125,7 +178,11 @@ t.test('the quotas of the user count', async (t) => {
   await addUser(small, 'ann');
   const big = { ...sound, bytes: wav(50) };
   const send = async (): Promise<number> => {
-    const answer = await fetch(`${service.urls[0]}/api/v1/upload?userId=ann`, { method: 'POST', headers: { Authorization: `Bearer ${small.secretKey}` }, body: formOf(big) });
+    const answer = await fetch(`${service.urls[0]}/api/v1/upload?userId=ann`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${small.secretKey}` },
+      body: formOf(big),
+    });
     await answer.arrayBuffer();
     return answer.status;
   };

@@ -38,20 +38,24 @@ t.test('port 0 selects a free port', async (t) => {
 
 const shared = testCore === 'uws' ? false : 'the core of Node.js shares a port through the primary: test/cluster';
 
-t.test('a port is shared with other servers of the same user, which may stop one by one', { skip: shared }, async (t) => {
-  const probe = newServer(t, 'probe');
-  const port = await probe.listen('127.0.0.1', 0);
-  probe.stopListening();
-  const one = newServer(t, 'one');
-  const two = newServer(t, 'two');
-  t.equal(await one.listen('127.0.0.1', port), port);
-  t.equal(await two.listen('127.0.0.1', port), port);
-  one.stopListening();
-  one.stopListening();
-  for (let i = 0; i < 8; i++) t.equal(await ask(port), 'two');
-  two.stopListening();
-  await t.rejects(ask(port));
-});
+t.test(
+  'a port is shared with other servers of the same user, which may stop one by one',
+  { skip: shared },
+  async (t) => {
+    const probe = newServer(t, 'probe');
+    const port = await probe.listen('127.0.0.1', 0);
+    probe.stopListening();
+    const one = newServer(t, 'one');
+    const two = newServer(t, 'two');
+    t.equal(await one.listen('127.0.0.1', port), port);
+    t.equal(await two.listen('127.0.0.1', port), port);
+    one.stopListening();
+    one.stopListening();
+    for (let i = 0; i < 8; i++) t.equal(await ask(port), 'two');
+    two.stopListening();
+    await t.rejects(ask(port));
+  },
+);
 
 t.test('an address that cannot be used is refused with its name', async (t) => {
   const taken = createPlainServer();
@@ -59,6 +63,10 @@ t.test('an address that cannot be used is refused with its name', async (t) => {
   t.teardown(() => taken.close());
   const address = taken.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  await t.rejects(newServer(t, '').listen('127.0.0.1', port), { message: new RegExp(`^Cannot listen on 127\\.0\\.0\\.1, port ${port}:`) });
-  await t.rejects(newServer(t, '').listen('no.such.host.invalid', 0), { message: /^Cannot listen on no\.such\.host\.invalid/ });
+  await t.rejects(newServer(t, '').listen('127.0.0.1', port), {
+    message: new RegExp(`^Cannot listen on 127\\.0\\.0\\.1, port ${port}:`),
+  });
+  await t.rejects(newServer(t, '').listen('no.such.host.invalid', 0), {
+    message: /^Cannot listen on no\.such\.host\.invalid/,
+  });
 });

@@ -53,7 +53,12 @@ const body = Buffer.from(
 
 const expected: Part[] = [
   { name: 'note', filename: null, contentType: null, data: 'text' },
-  { name: 'file', filename: 'a "b" ü.png', contentType: 'image/png; a=b', data: 'one\r\n--xY\r\r\n--x\r\n\r\n--xYtwo\r' },
+  {
+    name: 'file',
+    filename: 'a "b" ü.png',
+    contentType: 'image/png; a=b',
+    data: 'one\r\n--xY\r\r\n--x\r\n\r\n--xYtwo\r',
+  },
   { name: 'empty', filename: '', contentType: null, data: '' },
   { name: 'n', filename: null, contentType: null, data: '\r\n' },
 ];
@@ -68,7 +73,13 @@ t.test('a body split at every byte, and into single bytes, is the same', (t) => 
     const parts = parse('xYz', [body.subarray(0, at), body.subarray(at)]);
     if (JSON.stringify(parts) !== JSON.stringify(expected)) t.same(parts, expected, `split at ${at}`);
   }
-  t.same(parse('xYz', [...body].map((byte) => Buffer.of(byte))), expected);
+  t.same(
+    parse(
+      'xYz',
+      [...body].map((byte) => Buffer.of(byte)),
+    ),
+    expected,
+  );
   t.end();
 });
 
@@ -106,7 +117,16 @@ t.test('a malformed body is refused with the reason', (t) => {
     [`${head}\r\n\r\n`.repeat(101), /at most 100 parts/],
   ];
   for (const [text, message] of cases) t.throws(() => parse('b', [Buffer.from(text)]), message, text.slice(0, 60));
-  for (const text of ['', '--b', '--b\r\n', head, `${head}\r\n`, `${head}\r\nx`, `${head}\r\nx\r\n--b`, `${head}\r\nx\r\n--b\r\n`]) {
+  for (const text of [
+    '',
+    '--b',
+    '--b\r\n',
+    head,
+    `${head}\r\n`,
+    `${head}\r\nx`,
+    `${head}\r\nx\r\n--b`,
+    `${head}\r\nx\r\n--b\r\n`,
+  ]) {
     t.throws(() => parse('b', [Buffer.from(text)]), /not complete/, `cut off: ${JSON.stringify(text.slice(-20))}`);
   }
   t.end();
@@ -116,7 +136,14 @@ t.test('the boundary is read from Content-Type', (t) => {
   t.equal(boundaryOf('multipart/form-data; boundary=----WebKitFormBoundaryx'), '----WebKitFormBoundaryx');
   t.equal(boundaryOf('Multipart/Form-Data;charset=utf-8; Boundary="a b"'), 'a b');
   t.equal(boundaryOf('multipart/form-data; boundary=x; charset=utf-8'), 'x');
-  for (const type of ['', 'application/json', 'multipart/form-data', 'multipart/form-data; boundary=', 'multipart/mixed; boundary=x', `multipart/form-data; boundary=${'x'.repeat(71)}`]) {
+  for (const type of [
+    '',
+    'application/json',
+    'multipart/form-data',
+    'multipart/form-data; boundary=',
+    'multipart/mixed; boundary=x',
+    `multipart/form-data; boundary=${'x'.repeat(71)}`,
+  ]) {
     t.throws(() => boundaryOf(type), { code: 'invalid_content_type' }, type.slice(0, 60));
   }
   t.end();
@@ -124,14 +151,15 @@ t.test('the boundary is read from Content-Type', (t) => {
 
 t.test('file names are read in the forms that common clients write', (t) => {
   const filename = (disposition: string): string | null | undefined =>
-    parse('b', [Buffer.from(`--b\r\nContent-Disposition: form-data; name="file"; ${disposition}\r\n\r\n\r\n--b--`)])[0]?.filename;
+    parse('b', [Buffer.from(`--b\r\nContent-Disposition: form-data; name="file"; ${disposition}\r\n\r\n\r\n--b--`)])[0]
+      ?.filename;
   t.equal(filename('filename="plain.png"'), 'plain.png');
   t.equal(filename('filename=plain.png'), 'plain.png');
   t.equal(filename('filename="%22quoted%22.png"'), '"quoted".png');
   t.equal(filename('filename="C:\\pictures\\a.png"'), 'C:\\pictures\\a.png');
   t.equal(filename('filename="x; name=y.png"'), 'x; name=y.png');
-  t.equal(filename("filename=\"fallback.png\"; filename*=UTF-8''%E2%82%AC.png"), '€.png');
-  t.equal(filename("filename=\"fallback.png\"; filename*=UTF-8''%FF.png"), 'fallback.png');
+  t.equal(filename('filename="fallback.png"; filename*=UTF-8\'\'%E2%82%AC.png'), '€.png');
+  t.equal(filename('filename="fallback.png"; filename*=UTF-8\'\'%FF.png'), 'fallback.png');
   t.equal(filename('size=1'), null);
   t.end();
 });

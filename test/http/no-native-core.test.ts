@@ -13,7 +13,10 @@ t.test('without a native core for the platform, the error names it, and the othe
   t.match(nativeCore().file, /^uws_sunos_/);
   t.throws(() => createServer('uws'), { message: why });
   t.match(await chooseCore('auto'), { kind: 'node', name: 'node', reason: why, old: false, check: { level: 'fail' } });
-  t.match(await chooseCore('uws'), { kind: 'uws', check: { level: 'fail', finding: why, remedy: /^Set core to auto or node/ } });
+  t.match(await chooseCore('uws'), {
+    kind: 'uws',
+    check: { level: 'fail', finding: why, remedy: /^Set core to auto or node/ },
+  });
   t.match(await chooseCore('node'), { kind: 'node', reason: 'the option core is node', check: null });
   const server = createServer('node');
   server.app.any('/*', (response) => response.end('served', true));

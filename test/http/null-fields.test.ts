@@ -4,7 +4,18 @@ import { apiRoutes } from '../../src/http/api/routes.ts';
 import { socketSchemas } from '../../src/realtime/socket-schemas.ts';
 import { type Field, fieldsOf, nameOf, withField, withoutField } from '../helpers/body-fields.ts';
 import { isAs, operations, resolved } from '../helpers/openapi.ts';
-import { bodyOf, callOf, credentialsFor, pace, sampleOf, type SchemaNode, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
+import {
+  bodyOf,
+  callOf,
+  credentialsFor,
+  pace,
+  sampleOf,
+  type SchemaNode,
+  seedFor,
+  type Seeds,
+  successes,
+  titleOf,
+} from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 import type { Failure } from '../helpers/writer.ts';
@@ -34,16 +45,23 @@ function describedAt(described: unknown, { path }: Field): unknown {
   return path.reduce<SchemaNode>((node, name) => node.properties?.[name] ?? {}, resolved(described) as SchemaNode);
 }
 
-/** Holds that `described`, the schema of a document, and the server agree on null in every field of `schema`, by which the server validates. */
+/**
+ * Holds that `described`, the schema of a document, and the server agree on null in every field of `schema`, by which
+ * the server validates.
+ */
 async function agreeOnNull(t: Test, schema: SchemaNode, described: unknown, send: Send): Promise<void> {
   t.strictSame(await send((sample) => sample), { ok: true, error: '' }, 'the server takes the sample');
   for (const field of fieldsOf(schema)) {
-    const put = (value: (seeds: Seeds) => unknown) => (sample: unknown, seeds: Seeds) => withField(schema, sample, field.path, value(seeds), seeds);
+    const put = (value: (seeds: Seeds) => unknown) => (sample: unknown, seeds: Seeds) =>
+      withField(schema, sample, field.path, value(seeds), seeds);
     const whole = put((seeds) => sampleOf(field.schema, field.path.at(-1) ?? '', seeds));
     const left = await send((sample, seeds) => withoutField(whole(sample, seeds), field.path));
     const nulled = await send(put(() => null));
     const allowed = isAs(describedAt(described, field), null);
-    t.equal(allowed, tookNull(nulled, left), `${nameOf(field)} | null is ${allowed ? '' : 'not '}allowed`, { left: left.error, nulled: nulled.error });
+    t.equal(allowed, tookNull(nulled, left), `${nameOf(field)} | null is ${allowed ? '' : 'not '}allowed`, {
+      left: left.error,
+      nulled: nulled.error,
+    });
     if (!field.required) t.ok(allowed, `${nameOf(field)} is optional, and null is allowed`);
   }
 }
@@ -55,13 +73,19 @@ for (const route of apiRoutes) {
   const schema = bodyOf(route);
   if (schema?.type !== 'object') continue;
   await t.test(titleOf(route), async (t) => {
-    const described = operations.find(({ operationId }) => operationId === route.operationId)?.requestBody?.content['application/json']?.schema;
+    const described = operations.find(({ operationId }) => operationId === route.operationId)?.requestBody?.content[
+      'application/json'
+    ]?.schema;
     const headers = await credentialsFor(route, tenant);
     await agreeOnNull(t, schema, described, async (change) => {
       const seeds = await seedFor(route, tenant);
       const { method, path, body } = callOf(route, seeds);
       pace(route, service);
-      const { status, json } = await tenant.request<Partial<Failure>>(method, path, { body: change(body, seeds), key: null, headers });
+      const { status, json } = await tenant.request<Partial<Failure>>(method, path, {
+        body: change(body, seeds),
+        key: null,
+        headers,
+      });
       return { ok: successes(route).includes(status), error: json.error ?? '' };
     });
   });
@@ -87,7 +111,10 @@ async function opened(userId: string): Promise<{ socket: TestSocket; own: Seeds 
 
 /** The least that a message needs. */
 function messageOf(type: string, { properties = {}, required = [] }: SchemaNode, seeds: Seeds): unknown {
-  return { ...Object.fromEntries(required.map((name) => [name, seeds[name] ?? sampleOf(properties[name] ?? {}, name, seeds)])), ...extras[type]?.(seeds) };
+  return {
+    ...Object.fromEntries(required.map((name) => [name, seeds[name] ?? sampleOf(properties[name] ?? {}, name, seeds)])),
+    ...extras[type]?.(seeds),
+  };
 }
 
 for (const [type, data] of Object.entries(socketSchemas)) {

@@ -7,7 +7,9 @@ interface Document {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly webhooks: object;
-  readonly components: Readonly<Record<'schemas' | 'headers' | 'examples' | 'securitySchemes', Readonly<Record<string, unknown>>>>;
+  readonly components: Readonly<
+    Record<'schemas' | 'headers' | 'examples' | 'securitySchemes', Readonly<Record<string, unknown>>>
+  >;
 }
 interface Operation {
   readonly operationId: string;
@@ -20,22 +22,37 @@ interface Operation {
 const document = JSON.parse(JSON.stringify(openapiDocument())) as Document;
 
 /** The operations of a path, without its other fields. */
-const operationsOf = (item: Readonly<Record<string, Operation>>) => Object.entries(item).filter(([method]) => method !== 'servers');
+const operationsOf = (item: Readonly<Record<string, Operation>>) =>
+  Object.entries(item).filter(([method]) => method !== 'servers');
 
 t.test('every route is described under a unique name', (t) => {
   t.equal(document.openapi, '3.1.0');
-  const described = Object.entries(document.paths).flatMap(([path, operations]) => operationsOf(operations).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`));
+  const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+    operationsOf(operations).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`),
+  );
   t.strictSame(described, [...new Set(described)]);
-  const routes = apiRoutes.map(({ method, path, operationId }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')} ${operationId}`);
-  t.strictSame(described.toSorted(), [...routes, 'GET /files/{envId}/{fileId} files.get'].toSorted(), 'files are outside of the API');
+  const routes = apiRoutes.map(
+    ({ method, path, operationId }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')} ${operationId}`,
+  );
+  t.strictSame(
+    described.toSorted(),
+    [...routes, 'GET /files/{envId}/{fileId} files.get'].toSorted(),
+    'files are outside of the API',
+  );
   t.equal(new Set(apiRoutes.map(({ operationId }) => operationId)).size, apiRoutes.length);
   t.end();
 });
 
 t.test('parameters, bodies and refusals match the route', (t) => {
   const create = document.paths['/rooms/{roomId}/threads']?.['post'];
-  t.match(create?.parameters, [{ name: 'roomId', in: 'path' }, { name: 'Idempotency-Key', in: 'header' }]);
-  t.match(create?.requestBody, { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/ThreadCreate' } } } });
+  t.match(create?.parameters, [
+    { name: 'roomId', in: 'path' },
+    { name: 'Idempotency-Key', in: 'header' },
+  ]);
+  t.match(create?.requestBody, {
+    required: true,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/ThreadCreate' } } },
+  });
   t.strictSame(Object.keys(create?.responses ?? {}), ['201', '400', '401', '403', '409', '413', '429', '500']);
   t.strictSame(document.paths['/openapi.json']?.['get']?.security, []);
   t.equal(document.paths['/rooms']?.['get']?.security, undefined);
@@ -53,8 +70,12 @@ t.test('every route with a parameter in its path lists the refusal of one that i
 
 t.test('every reference resolves, and every named schema is used', (t) => {
   const text = JSON.stringify(document);
-  const withSchemaRefs = new Set([...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)].map(([, group, name]) => `${group} ${name}`));
-  const there = (['schemas', 'headers', 'examples'] as const).flatMap((group) => Object.keys(document.components[group]).map((name) => `${group} ${name}`));
+  const withSchemaRefs = new Set(
+    [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)].map(([, group, name]) => `${group} ${name}`),
+  );
+  const there = (['schemas', 'headers', 'examples'] as const).flatMap((group) =>
+    Object.keys(document.components[group]).map((name) => `${group} ${name}`),
+  );
   t.strictSame([...withSchemaRefs].toSorted(), there.toSorted());
   t.notMatch(text, /"~/, 'nothing internal to the schema library is included');
   t.end();

@@ -34,7 +34,11 @@ t.test('a process whose store or folder fails is not ready', async (t) => {
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  const server = await startTestServer(t, { store: failing, environment: first.environment, flags: { dataDir: '/does/not/exist' } });
+  const server = await startTestServer(t, {
+    store: failing,
+    environment: first.environment,
+    flags: { dataDir: '/does/not/exist' },
+  });
   const { status, text } = await server.request('GET', '//readyz');
   t.equal(status, 503);
   t.equal(text, '{"status":"unavailable","checks":{"store":"failed","disk":"failed","draining":false}}');
@@ -42,7 +46,11 @@ t.test('a process whose store or folder fails is not ready', async (t) => {
 
 t.test('a process whose files the disk refuses is not ready, however much of the disk is free', async (t) => {
   const first = await startTestServer(t);
-  for (const [refuses, disk] of [[{ stage: new CollabError('storage_full', 'full') }, 'full'], [{ stage: new Error('EACCES') }, 'failed'], [{ isRetained: new Error('EACCES') }, 'failed']] as const) {
+  for (const [refuses, disk] of [
+    [{ stage: new CollabError('storage_full', 'full') }, 'full'],
+    [{ stage: new Error('EACCES') }, 'failed'],
+    [{ isRetained: new Error('EACCES') }, 'failed'],
+  ] as const) {
     const blobs = new Proxy(new MemoryBlobs(), {
       get: (target, name) => {
         const error = (refuses as Readonly<Record<string | symbol, Error>>)[name];
@@ -75,7 +83,9 @@ t.test('health is checked once a second at most, and a failure is still reported
   });
   const server = await startTestServer(t, { store, clock, environment: first.environment });
   const ask = async (): Promise<number[]> => {
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => server.request('GET', n % 2 === 0 ? '//readyz' : '//healthz')));
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => server.request('GET', n % 2 === 0 ? '//readyz' : '//healthz')),
+    );
     return [...new Set(answers.map(({ status }) => status))];
   };
   t.strictSame(await ask(), [200]);
@@ -102,7 +112,10 @@ t.test('the demo page is served only if it is configured', async (t) => {
       '/demo/demo.js': { type: 'text/javascript; charset=utf-8', text: 'let a;', framed: false },
       '/demo/demo.css': { type: 'text/css; charset=utf-8', text: 'p{}', framed: false },
     },
-    session: (userId: string) => (userId === 'ann' ? Promise.resolve('{"userId":"ann"}') : Promise.reject(new CollabError('invalid_request', 'user must be one of ann'))),
+    session: (userId: string) =>
+      userId === 'ann'
+        ? Promise.resolve('{"userId":"ann"}')
+        : Promise.reject(new CollabError('invalid_request', 'user must be one of ann')),
   };
   const on = await startTestServer(t, { demo, flags: { demo: 'true' } });
   const page = await on.request('GET', '//');
@@ -123,40 +136,84 @@ t.test('the demo page is served only if it is configured', async (t) => {
     t.equal(status === 200 ? undefined : headers['x-error-code'], status === 200 ? undefined : 'forbidden');
     return status;
   };
-  for (const host of ['localhost', 'localhost:8787', 'LOCALHOST:1', 'demo.localhost', '127.0.0.1:8787', '[::1]:8787', '192.168.1.5']) t.equal(await hosts(on, host), 200, host);
-  for (const host of ['evil.example', 'evil.example:8787', 'localhost.evil.example', '127.0.0.1.evil.example', '', 'comments.example.com']) t.equal(await hosts(on, host), 403, host);
-  const named = await startTestServer(t, { demo, flags: { demo: 'true', publicUrl: 'https://comments.example.com:8443/base' } });
+  for (const host of [
+    'localhost',
+    'localhost:8787',
+    'LOCALHOST:1',
+    'demo.localhost',
+    '127.0.0.1:8787',
+    '[::1]:8787',
+    '192.168.1.5',
+  ])
+    t.equal(await hosts(on, host), 200, host);
+  for (const host of [
+    'evil.example',
+    'evil.example:8787',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '',
+    'comments.example.com',
+  ])
+    t.equal(await hosts(on, host), 403, host);
+  const named = await startTestServer(t, {
+    demo,
+    flags: { demo: 'true', publicUrl: 'https://comments.example.com:8443/base' },
+  });
   t.equal(await hosts(named, 'comments.example.com:8443'), 200);
   t.equal(await hosts(named, 'evil.example'), 403);
 
   const off = await startTestServer(t, { demo });
-  for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann']) t.equal((await off.request('GET', path)).status, 404, path);
+  for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann'])
+    t.equal((await off.request('GET', path)).status, 404, path);
 });
 
-t.test('the API reference is served complete and compressed, with an ETag and a policy that allows nothing else', async (t) => {
-  const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
-  const page = await server.request('GET', '//docs', { key: null });
-  t.equal(page.status, 200);
-  const parts = [...page.text.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(([, path]) => `/${path}`);
-  t.equal(parts.length, 5);
-  t.notMatch(page.text, /(?:href|src)="(?!docs\/|api\/v1\/)/, 'nothing from another host, and nothing that a path of a proxy would change');
-  for (const path of ['/docs', ...parts]) {
-    const { status, headers } = await server.request('GET', `/${path}`, { key: null, headers: { 'Accept-Encoding': 'gzip' } });
-    t.equal(status, 200, path);
-    t.match(headers.get('content-security-policy'), /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';/);
-    t.equal(headers.get('x-content-type-options'), 'nosniff');
-    const again = await server.request('GET', `/${path}`, { key: null, headers: { 'If-None-Match': headers.get('etag') ?? '' } });
-    t.equal(again.status, 304, path);
-    t.equal(again.text, '');
-  }
-  const viewer = await server.request('GET', '//docs/swagger-ui-bundle.js', { key: null, headers: { 'Accept-Encoding': 'gzip' } });
-  t.equal(viewer.headers.get('content-encoding'), 'gzip');
-  t.match(viewer.text, /SwaggerUIBundle/);
-  t.equal((await server.request('GET', '//docs/../package.json')).status, 404);
-  // Its references are relative: from there they would lead to /docs/docs.
-  t.match(await server.request('GET', '//docs/', { key: null }), { status: 308, text: '' });
-  t.equal((await server.request('GET', '//docs/')).headers.get('location'), '../docs', 'also below a path of a proxy');
-});
+t.test(
+  'the API reference is served complete and compressed, with an ETag and a policy that allows nothing else',
+  async (t) => {
+    const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
+    const page = await server.request('GET', '//docs', { key: null });
+    t.equal(page.status, 200);
+    const parts = [...page.text.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(([, path]) => `/${path}`);
+    t.equal(parts.length, 5);
+    t.notMatch(
+      page.text,
+      /(?:href|src)="(?!docs\/|api\/v1\/)/,
+      'nothing from another host, and nothing that a path of a proxy would change',
+    );
+    for (const path of ['/docs', ...parts]) {
+      const { status, headers } = await server.request('GET', `/${path}`, {
+        key: null,
+        headers: { 'Accept-Encoding': 'gzip' },
+      });
+      t.equal(status, 200, path);
+      t.match(
+        headers.get('content-security-policy'),
+        /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';/,
+      );
+      t.equal(headers.get('x-content-type-options'), 'nosniff');
+      const again = await server.request('GET', `/${path}`, {
+        key: null,
+        headers: { 'If-None-Match': headers.get('etag') ?? '' },
+      });
+      t.equal(again.status, 304, path);
+      t.equal(again.text, '');
+    }
+    const viewer = await server.request('GET', '//docs/swagger-ui-bundle.js', {
+      key: null,
+      headers: { 'Accept-Encoding': 'gzip' },
+    });
+    t.equal(viewer.headers.get('content-encoding'), 'gzip');
+    t.match(viewer.text, /SwaggerUIBundle/);
+    t.equal((await server.request('GET', '//docs/../package.json')).status, 404);
+    // Its references are relative: from there they would lead to /docs/docs.
+    t.match(await server.request('GET', '//docs/', { key: null }), { status: 308, text: '' });
+    t.equal(
+      (await server.request('GET', '//docs/')).headers.get('location'),
+      '../docs',
+      'also below a path of a proxy',
+    );
+  },
+);
 
 t.test('without docs there is no API reference', async (t) => {
   const server = await startTestServer(t, { flags: { docs: 'false' } });

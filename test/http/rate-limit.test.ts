@@ -13,7 +13,13 @@ t.test('the limit applies across all workers, in any minute', async (t) => {
   const shared = newShared();
   t.teardown(() => store.close());
   const one = await startTestServer(t, { clock, store, shared, flags: { ...limited, 'rateLimit.perMinute': '10' } });
-  const two = await startTestServer(t, { clock, store, shared, environment: one.environment, flags: { ...limited, 'rateLimit.perMinute': '10' } });
+  const two = await startTestServer(t, {
+    clock,
+    store,
+    shared,
+    environment: one.environment,
+    flags: { ...limited, 'rateLimit.perMinute': '10' },
+  });
   const ask = (i: number) => (i % 2 === 0 ? one : two).request('GET', '/rooms');
 
   for (let i = 0; i < 10; i++) {
@@ -50,7 +56,8 @@ t.test('refusals count too, and requests outside the API do not', async (t) => {
 
 t.test('clients behind a proxy are distinguished, and cannot choose their address', async (t) => {
   const server = await startTestServer(t, { flags: { ...behindProxy, 'rateLimit.perMinute': '1' } });
-  const from = async (forwarded: string) => (await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': forwarded } })).status;
+  const from = async (forwarded: string) =>
+    (await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': forwarded } })).status;
   t.equal(await from('1.1.1.1'), 200);
   t.equal(await from('2.2.2.2'), 200);
   t.equal(await from('1.1.1.1'), 429);
@@ -63,13 +70,16 @@ t.test('clients behind a proxy are distinguished, and cannot choose their addres
 
 t.test('without a trusted proxy X-Forwarded-For is ignored', async (t) => {
   const server = await startTestServer(t, { flags: { ...limited, 'rateLimit.perMinute': '1' } });
-  const from = async (forwarded: string) => (await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': forwarded } })).status;
+  const from = async (forwarded: string) =>
+    (await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': forwarded } })).status;
   t.equal(await from('1.1.1.1'), 200);
   t.equal(await from('2.2.2.2'), 429);
 });
 
 t.test('exempt networks are not limited and get no rate headers', async (t) => {
-  const server = await startTestServer(t, { flags: { ...behindProxy, 'rateLimit.perMinute': '1', 'rateLimit.exempt': '10.0.0.0/8' } });
+  const server = await startTestServer(t, {
+    flags: { ...behindProxy, 'rateLimit.perMinute': '1', 'rateLimit.exempt': '10.0.0.0/8' },
+  });
   for (let i = 0; i < 3; i++) {
     const { status, headers } = await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': '10.1.2.3' } });
     t.equal(status, 200);
@@ -82,7 +92,8 @@ t.test('requests count against a key that has its own limit instead of the addre
   const server = await startTestServer(t, { flags: { ...limited, 'rateLimit.perMinute': '1' } });
   const three = await server.newKey({ rateLimit: 3 });
   const unlimited = await server.newKey({ rateLimit: 'unlimited' });
-  const statusWith = async (key?: string) => (await server.request('GET', '/rooms', key === undefined ? {} : { key })).status;
+  const statusWith = async (key?: string) =>
+    (await server.request('GET', '/rooms', key === undefined ? {} : { key })).status;
   t.equal(await statusWith(), 200);
   t.equal(await statusWith(), 429, 'the address is used up');
   const first = await server.request('GET', '/rooms', { key: three });

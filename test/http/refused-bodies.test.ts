@@ -16,7 +16,12 @@ const until = async (condition: () => boolean): Promise<void> => {
 };
 
 /** Sends a whole request before reading anything, as simple clients do. */
-async function sendAllThenRead(connection: RawConnection, head: string, size: number, chunked: boolean): Promise<RawResponse> {
+async function sendAllThenRead(
+  connection: RawConnection,
+  head: string,
+  size: number,
+  chunked: boolean,
+): Promise<RawResponse> {
   connection.pause();
   const body = Buffer.alloc(size, 'x');
   await connection.send(`${head}${chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${size}`}\r\n\r\n`);
@@ -48,7 +53,11 @@ for (const [request, headers, status] of refusals) {
         for (const megabytes of connection === '' ? [1.5, 6, 9, 20] : [0.5, 6, 9, 20]) {
           const head = `${request} HTTP/1.1\r\n${HOST}${connection}${headers.replace('KEY', key)}`;
           const answer = await sendAllThenRead(await connect(), head, megabytes * MEGABYTE, chunked);
-          t.equal(answer.status, status, `${megabytes} MB, ${chunked ? 'chunked' : 'with its length'}, ${connection.trim()}`);
+          t.equal(
+            answer.status,
+            status,
+            `${megabytes} MB, ${chunked ? 'chunked' : 'with its length'}, ${connection.trim()}`,
+          );
           t.type((JSON.parse(answer.body) as { error: string }).error, 'string');
         }
       }
@@ -71,7 +80,10 @@ t.test("Python's urllib gets its refusals", { skip: hasPython ? false : 'there i
     '    except Exception as error: print(repr(error))',
   ].join('\n');
   const python = spawn('python3', ['-c', program, `${url}/api/v1/upload`], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.strictSame((await text(python.stdout)).trim().split('\n'), Array.from({ length: 8 }, () => '401 {"error":"'));
+  t.strictSame(
+    (await text(python.stdout)).trim().split('\n'),
+    Array.from({ length: 8 }, () => '401 {"error":"'),
+  );
 });
 
 t.test('after the response nothing of a body is buffered, and its reader receives nothing more', async (t) => {
@@ -105,7 +117,12 @@ t.test('little of a body is read before it is admitted, and all of it afterwards
     await until(() => admitted);
     exchange.admitBody(MEGABYTE * 32);
     let size = whole === null ? 0 : (await whole).length;
-    for (let piece = await stream?.read(); piece !== undefined && typeof piece !== 'string'; piece = await stream?.read()) size += piece.length;
+    for (
+      let piece = await stream?.read();
+      piece !== undefined && typeof piece !== 'string';
+      piece = await stream?.read()
+    )
+      size += piece.length;
     exchange.send(200, [], String(size));
   });
   for (const path of ['/stream', '/sized', '/unsized']) {
@@ -116,7 +133,10 @@ t.test('little of a body is read before it is admitted, and all of it afterwards
     void connection.send(Buffer.alloc(20 * MEGABYTE));
     await until(() => (exchanges[0]?.bufferedBytes ?? 0) > UNADMITTED_BYTES);
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-    t.ok((exchanges[0]?.bufferedBytes ?? Infinity) <= UNADMITTED_BYTES + READ_BYTES, `${path}: ${exchanges[0]?.bufferedBytes}`);
+    t.ok(
+      (exchanges[0]?.bufferedBytes ?? Infinity) <= UNADMITTED_BYTES + READ_BYTES,
+      `${path}: ${exchanges[0]?.bufferedBytes}`,
+    );
     admitted = true;
     t.equal((await connection.answer()).body, String(20 * MEGABYTE), path);
     other.destroy();
@@ -131,7 +151,10 @@ t.test('a small body that is not admitted waits for its limit', async (t) => {
     exchange.send(200, [], String(await body));
   });
   const connection = await open();
-  for (const [sent, got] of [['abc', 'abc'], ['abcd', 'too_large']] as const) {
+  for (const [sent, got] of [
+    ['abc', 'abc'],
+    ['abcd', 'too_large'],
+  ] as const) {
     await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: ${sent.length}\r\n\r\n${sent}`);
     t.equal((await connection.answer()).body, got);
   }

@@ -2,7 +2,14 @@ import t from 'tap';
 import { Router } from '../../src/http/core/router.ts';
 
 const router = new Router<string>();
-for (const [method, path] of [['GET', '/'], ['GET', '/rooms'], ['GET', '/rooms/:roomId'], ['GET', '/rooms/:roomId/threads'], ['POST', '/rooms/:roomId/threads'], ['GET', '/rooms/special']] as const) {
+for (const [method, path] of [
+  ['GET', '/'],
+  ['GET', '/rooms'],
+  ['GET', '/rooms/:roomId'],
+  ['GET', '/rooms/:roomId/threads'],
+  ['POST', '/rooms/:roomId/threads'],
+  ['GET', '/rooms/special'],
+] as const) {
   router.add(method, path, `${method} ${path}`);
 }
 
@@ -32,7 +39,11 @@ t.test('routes are found by method and path', (t) => {
   ];
   for (const [method, path, target, params] of cases) {
     const found = router.find(method, path);
-    t.strictSame(found && { target: found.target, params: found.params }, target === null ? null : { target, params }, `${method} ${path}`);
+    t.strictSame(
+      found && { target: found.target, params: found.params },
+      target === null ? null : { target, params },
+      `${method} ${path}`,
+    );
   }
   t.end();
 });

@@ -10,7 +10,10 @@ interface Manifest {
 t.test('the SDK is served under a plain name and under one that never changes', async (t) => {
   const server = await startTestServer(t);
   const manifest = await server.request<Manifest>('GET', '//sdk/manifest.json', { key: null });
-  t.match(manifest.json, { version: String, files: { 'collab.js': { path: /^\/sdk\/collab-[0-9a-f]{16}\.js$/, integrity: /^sha384-/ } } });
+  t.match(manifest.json, {
+    version: String,
+    files: { 'collab.js': { path: /^\/sdk\/collab-[0-9a-f]{16}\.js$/, integrity: /^sha384-/ } },
+  });
   const { path, integrity, gzipBytes } = manifest.json.files['collab.js'] ?? { path: '', integrity: '', gzipBytes: 0 };
   t.ok(gzipBytes < 12_000);
 
@@ -23,7 +26,15 @@ t.test('the SDK is served under a plain name and under one that never changes', 
   t.equal(fixed.text, plain.text);
   t.equal(fixed.headers.get('cache-control'), 'public, max-age=31536000, immutable');
   t.equal(`sha384-${hash('sha384', fixed.text, 'base64')}`, integrity);
-  t.equal((await server.request('GET', '//sdk/collab.js', { key: null, headers: { 'If-None-Match': plain.headers.get('etag') ?? '' } })).status, 304);
+  t.equal(
+    (
+      await server.request('GET', '//sdk/collab.js', {
+        key: null,
+        headers: { 'If-None-Match': plain.headers.get('etag') ?? '' },
+      })
+    ).status,
+    304,
+  );
   t.notMatch(plain.text, /sk_\w/, 'nothing in it takes a secret key');
 });
 
@@ -40,7 +51,13 @@ t.test('the shared socket is served like it, in a file of its own', async (t) =>
 
 t.test('other names below /sdk are not found', async (t) => {
   const server = await startTestServer(t);
-  for (const path of ['//sdk/other.js', '//sdk/..%2fpackage.json', '//sdk/constructor', '//sdk/', '//sdk/collab-0000000000000000.js']) {
+  for (const path of [
+    '//sdk/other.js',
+    '//sdk/..%2fpackage.json',
+    '//sdk/constructor',
+    '//sdk/',
+    '//sdk/collab-0000000000000000.js',
+  ]) {
     t.match(await server.request('GET', path, { key: null }), { status: 404, json: { error: String } }, path);
   }
 });

@@ -22,6 +22,9 @@ t.test('a core that does not respond counts as untested', async (t) => {
   const unreachable: HttpServer = { ...newServer(), listen: () => Promise.reject(new Error('no loopback here')) };
   t.strictSame(await testTextIntegrity(unreachable), untested);
   const server = newServer();
-  const closing: HttpServer = { ...server, listen: async (...where) => server.listen(...where).finally(() => server.close()) };
+  const closing: HttpServer = {
+    ...server,
+    listen: async (...where) => server.listen(...where).finally(() => server.close()),
+  };
   t.strictSame(await testTextIntegrity(closing), untested);
 });

@@ -10,7 +10,9 @@ const TEXT = 'café grüße ÿ';
 async function started(t: Test): Promise<{ server: TestServer; path: string }> {
   const server = await startTestServer(t, { server: latin1Core(newServer('uws')) });
   await server.request('PUT', '/users/ann', { body: { name: TEXT } });
-  const { json } = await server.request<{ thread: { id: string } }>('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: TEXT } });
+  const { json } = await server.request<{ thread: { id: string } }>('POST', '/rooms/r1/threads', {
+    body: { userId: 'ann', body: TEXT },
+  });
   return { server, path: `/threads/${json.thread.id}` };
 }
 
@@ -22,12 +24,16 @@ t.test('answers are UTF-8 on a core that sends strings as Latin-1', { skip: noNa
 
 t.test('large responses and the lengths of HEAD are correct too', { skip: noNativeCore }, async (t) => {
   const { server } = await started(t);
-  for (let i = 0; i < 25; i++) await server.request('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: TEXT.repeat(700) } });
+  for (let i = 0; i < 25; i++)
+    await server.request('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: TEXT.repeat(700) } });
   const headers = { 'Accept-Encoding': 'identity' };
   const { text } = await server.request('GET', '/rooms/r1?include=comments', { headers });
   t.ok(text.length > 128 * 1024);
   t.notMatch(text, '\ufffd');
-  t.equal((await server.request('HEAD', '/rooms/r1?include=comments', { headers })).headers.get('content-length'), String(Buffer.byteLength(text)));
+  t.equal(
+    (await server.request('HEAD', '/rooms/r1?include=comments', { headers })).headers.get('content-length'),
+    String(Buffer.byteLength(text)),
+  );
 });
 
 t.test('event streams are UTF-8 too, both past and live events', { skip: noNativeCore }, async (t) => {
@@ -40,7 +46,9 @@ t.test('event streams are UTF-8 too, both past and live events', { skip: noNativ
     return connection;
   };
   const connections = [await open(), await open()];
-  for (const connection of connections) t.match(await connection.until((received) => received.includes('"body":')), `"body":"${TEXT}"`);
+  for (const connection of connections)
+    t.match(await connection.until((received) => received.includes('"body":')), `"body":"${TEXT}"`);
   await server.request('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: `${TEXT} again` } });
-  for (const connection of connections) t.match(await connection.until((received) => received.includes(' again"')), `"body":"${TEXT} again"`);
+  for (const connection of connections)
+    t.match(await connection.until((received) => received.includes(' again"')), `"body":"${TEXT} again"`);
 });

@@ -5,7 +5,8 @@ import t, { type Test } from 'tap';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 
 /** A module that prints what it finds around it. */
-const source = (greeting: string): string => wrapped(`const { basename } = require('node:path');
+const source = (greeting: string): string =>
+  wrapped(`const { basename } = require('node:path');
 console.log('${greeting}', basename(__filename), basename(__dirname), typeof module.exports, require('./other.cjs'));`);
 
 /** Code in the wrapper of CommonJS modules. */
@@ -13,11 +14,16 @@ const wrapped = (code: string): string => `(function (exports, require, module, 
 
 /** A folder with the module `main.cjs`; returns the paths of the module and its cache, and a function that runs it. */
 function project(t: Test) {
-  const folder = t.testdir({ data: {}, code: { 'main.cjs': source('hello'), 'other.cjs': 'module.exports = "other";' } });
+  const folder = t.testdir({
+    data: {},
+    code: { 'main.cjs': source('hello'), 'other.cjs': 'module.exports = "other";' },
+  });
   const file = join(folder, 'code/main.cjs');
   const cache = join(folder, 'data/cache/main.bin');
   const run = (...options: string[]): string =>
-    execFileSync(process.execPath, [...options, ...fixtureArgs('code-cache-user'), file, cache], { encoding: 'utf8' }).trim();
+    execFileSync(process.execPath, [...options, ...fixtureArgs('code-cache-user'), file, cache], {
+      encoding: 'utf8',
+    }).trim();
   return { file, cache, run };
 }
 

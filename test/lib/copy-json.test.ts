@@ -1,7 +1,18 @@
 import t from 'tap';
 import { copyJson } from '../../src/lib/copy-json.ts';
 
-const VALUES = [null, true, 0, -1.5, '', 'grüße', [], {}, [1, [2, { three: [3] }]], { a: { b: [{ c: null }] }, d: undefined }];
+const VALUES = [
+  null,
+  true,
+  0,
+  -1.5,
+  '',
+  'grüße',
+  [],
+  {},
+  [1, [2, { three: [3] }]],
+  { a: { b: [{ c: null }] }, d: undefined },
+];
 
 t.test('a copy equals its original and shares nothing with it', (t) => {
   for (const value of VALUES) t.strictSame(copyJson(value), value);

@@ -6,12 +6,14 @@ import { until } from '../helpers/cluster.ts';
 
 /** Runs for 50 ms between other work, and returns whether the CPU was contended. */
 function isContended(watch: CpuWatch): boolean {
-  for (const end = performance.now() + 50; performance.now() < end; );
+  for (const end = performance.now() + 50; performance.now() < end;);
   return watch.isContended;
 }
 
 t.test('the CPU is contended while other processes use every core, and only then', async (t) => {
-  const others = cpus().flatMap(() => [1, 2, 3, 4].map(() => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })));
+  const others = cpus().flatMap(() =>
+    [1, 2, 3, 4].map(() => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })),
+  );
   t.teardown(() => others.forEach((other) => other.kill('SIGKILL')));
   const watch = new CpuWatch();
   t.teardown(() => watch.stop());

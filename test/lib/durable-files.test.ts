@@ -7,23 +7,31 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 t.test('a folder is created with its parents, for its owner only, and may exist already', async (t) => {
   const path = join(tempFolder(t), 'a', 'b', 'c');
   const created = await Promise.all([ensureFolder(path), ensureFolder(path)]);
-  t.strictSame(created.flat().toSorted(), [join(path, '..', '..'), join(path, '..'), path], 'each is created by one of them');
+  t.strictSame(
+    created.flat().toSorted(),
+    [join(path, '..', '..'), join(path, '..'), path],
+    'each is created by one of them',
+  );
   t.strictSame(await ensureFolder(path), []);
   t.strictSame(await ensureFolder(join(path, 'd', 'e')), [join(path, 'd'), join(path, 'd', 'e')], 'parents come first');
   t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
   await ensureFolder('/');
 });
 
-t.test('a folder that cannot be created is reported at once', { skip: existsSync('/proc/self') ? false : 'no /proc here' }, async (t) => {
-  const folder = tempFolder(t);
-  await t.rejects(ensureFolder('/proc/x'), { code: 'ENOENT' });
-  await t.rejects(ensureFolder('/proc/x/y'), { code: 'ENOENT' });
-  writeFileSync(join(folder, 'file'), '');
-  await t.rejects(ensureFolder(join(folder, 'file')), { code: 'EEXIST' });
-  await t.rejects(ensureFolder(join(folder, 'file', 'below')), { code: 'ENOTDIR' });
-  symlinkSync(join(folder, 'nowhere'), join(folder, 'link'));
-  await t.rejects(ensureFolder(join(folder, 'link')), { code: 'EEXIST' });
-});
+t.test(
+  'a folder that cannot be created is reported at once',
+  { skip: existsSync('/proc/self') ? false : 'no /proc here' },
+  async (t) => {
+    const folder = tempFolder(t);
+    await t.rejects(ensureFolder('/proc/x'), { code: 'ENOENT' });
+    await t.rejects(ensureFolder('/proc/x/y'), { code: 'ENOENT' });
+    writeFileSync(join(folder, 'file'), '');
+    await t.rejects(ensureFolder(join(folder, 'file')), { code: 'EEXIST' });
+    await t.rejects(ensureFolder(join(folder, 'file', 'below')), { code: 'ENOTDIR' });
+    symlinkSync(join(folder, 'nowhere'), join(folder, 'link'));
+    await t.rejects(ensureFolder(join(folder, 'link')), { code: 'EEXIST' });
+  },
+);
 
 t.test('a file is replaced as a whole, and a failed write leaves no file behind', async (t) => {
   const folder = tempFolder(t);

@@ -4,7 +4,8 @@ import { encryptText, decryptText } from '../../src/lib/encrypted-text.ts';
 const TEXT = '{"key":{"secretKey":"sk_dev_ü…"}}';
 
 t.test('the same secret and purpose decrypt the text', (t) => {
-  for (const text of [TEXT, '', 'x'.repeat(100_000)]) t.equal(decryptText(encryptText(text, 'secret', 'here'), 'secret', 'here'), text);
+  for (const text of [TEXT, '', 'x'.repeat(100_000)])
+    t.equal(decryptText(encryptText(text, 'secret', 'here'), 'secret', 'here'), text);
   t.equal(decryptText(encryptText(TEXT, 's', 'p'.repeat(1024)), 's', 'p'.repeat(1024)), TEXT, 'a long purpose');
   t.end();
 });

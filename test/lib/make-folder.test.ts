@@ -16,7 +16,11 @@ t.test('a folder is made with its missing parents, readable by its owner only', 
 t.test('a folder that cannot be made is refused with the error of the operating system, and at once', async (t) => {
   const file = join(tempFolder(t), 'file');
   writeFileSync(file, '');
-  for (const [path, code] of [[file, 'EEXIST'], [join(file, 'x'), 'ENOTDIR'], ...(process.platform === 'linux' ? [['/proc/x/y', 'ENOENT']] : [])] as [string, string][]) {
+  for (const [path, code] of [
+    [file, 'EEXIST'],
+    [join(file, 'x'), 'ENOTDIR'],
+    ...(process.platform === 'linux' ? [['/proc/x/y', 'ENOENT']] : []),
+  ] as [string, string][]) {
     await t.rejects(makeFolder(path), { code, syscall: 'mkdir' }, path);
     t.throws(() => makeFolderSync(path), { code, syscall: 'mkdir' }, path);
   }

@@ -8,16 +8,28 @@ type Batch = ReadonlyMap<string, number> | null;
 t.test('values of one iteration are sent as one batch, with one merged value per key', async (t) => {
   const batches: Batch[] = [];
   const queue = new MergeQueue<number>((batch, sent) => (batches.push(batch), sent()), Math.max, 10);
-  queue.add([['a', 1], ['b', 5]]);
+  queue.add([
+    ['a', 1],
+    ['b', 5],
+  ]);
   queue.add([['a', 3]]);
   await until(() => batches.length > 0);
-  t.strictSame(batches, [new Map([['a', 3], ['b', 5]])]);
+  t.strictSame(batches, [
+    new Map([
+      ['a', 3],
+      ['b', 5],
+    ]),
+  ]);
 });
 
 t.test('if too many keys wait, the batch says that any may have changed', async (t) => {
   const batches: Batch[] = [];
   const queue = new MergeQueue<number>((batch, sent) => (batches.push(batch), sent()), Math.max, 2);
-  queue.add([['a', 1], ['b', 1], ['c', 1]]);
+  queue.add([
+    ['a', 1],
+    ['b', 1],
+    ['c', 1],
+  ]);
   await until(() => batches.length > 0);
   t.strictSame(batches, [null]);
 });

@@ -22,7 +22,13 @@ function createTasks() {
 
 t.test('shared tasks run together; an exclusive one waits for them, and later shared ones wait for it', async (t) => {
   const { lock, log, task, end } = createTasks();
-  const all = [lock.shared(task('a')), lock.shared(task('b')), lock.exclusive(task('X')), lock.shared(task('c')), lock.exclusive(task('Y'))];
+  const all = [
+    lock.shared(task('a')),
+    lock.shared(task('b')),
+    lock.exclusive(task('X')),
+    lock.shared(task('c')),
+    lock.exclusive(task('Y')),
+  ];
   t.strictSame(log, ['a begins', 'b begins']);
   await end('a');
   t.strictSame(log.splice(0), ['a begins', 'b begins']);

@@ -34,12 +34,20 @@ await t.test('a thread shows its position and its coordinates', async (t) => {
 });
 
 await t.test('without a position the coordinates are null, and later comments change updatedAt', async (t) => {
-  const thread = presentThread({ ...record, position: null }, { commentCount: 1, updatedAt: '2026-01-01T00:00:09.000Z' });
+  const thread = presentThread(
+    { ...record, position: null },
+    { commentCount: 1, updatedAt: '2026-01-01T00:00:09.000Z' },
+  );
   t.match(thread, { position: null, positionX: null, positionY: null, updatedAt: '2026-01-01T00:00:09.000Z' });
 });
 
 await t.test('a room has its id twice and the later of its update times', async (t) => {
-  const room = { roomId: 'r', metadata: {}, createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
+  const room = {
+    roomId: 'r',
+    metadata: {},
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+  };
   const stats = { threadCount: 2, openThreadCount: 1, lastActivityAt: '2026-01-02T00:00:00.000Z' };
   t.same(Object.entries(presentRoom(room, stats)), [
     ['id', 'r'],

@@ -21,6 +21,8 @@ t.test('the core of Node.js disconnects a client that ignores a close frame', as
     server.close();
   });
   const key = Buffer.alloc(16).toString('base64');
-  await connection.send(`GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`);
+  await connection.send(
+    `GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  );
   t.match(await connection.ended, /^HTTP\/1\.1 101 [^]*invalid_token$/);
 });

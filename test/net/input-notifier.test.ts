@@ -20,7 +20,9 @@ interface Watched {
   respond(): void;
 }
 
-/** Serves `/later`, and the other paths at once. Every handled request of a path is preceded by `announced` if it was. */
+/**
+ * Serves `/later`, and the other paths at once. Every handled request of a path is preceded by `announced` if it was.
+ */
 async function serve(t: Test, core: CoreKind): Promise<Watched> {
   const order: string[] = [];
   const input = new InputNotifier(() => order.push('announced'), pollBatches(core));
@@ -68,75 +70,95 @@ async function exchange(server: Watched, sockets: readonly Socket[], text: (inde
   await Promise.all(responses);
 }
 
-t.test('on the native core', { skip: noNativeCore || (process.platform !== 'linux' && 'the batches are known on Linux only') }, async (t) => {
-  if (Number.isNaN(pollBatches('uws')())) return t.pass('this version of Node does not count events');
+t.test(
+  'on the native core',
+  { skip: noNativeCore || (process.platform !== 'linux' && 'the batches are known on Linux only') },
+  async (t) => {
+    if (Number.isNaN(pollBatches('uws')())) return t.pass('this version of Node does not count events');
 
-  await t.test('requests that are received together are announced once, the next ones again', async (t) => {
-    const server = await serve(t, 'uws');
-    const sockets = await connectAll(t, server.port, 3);
-    await exchange(server, sockets, () => GET);
-    t.strictSame(server.order.splice(0), ['announced', '/later', '/later', '/later']);
-    await exchange(server, sockets, () => GET);
-    t.strictSame(server.order, ['announced', '/later', '/later', '/later']);
-  });
+    await t.test('requests that are received together are announced once, the next ones again', async (t) => {
+      const server = await serve(t, 'uws');
+      const sockets = await connectAll(t, server.port, 3);
+      await exchange(server, sockets, () => GET);
+      t.strictSame(server.order.splice(0), ['announced', '/later', '/later', '/later']);
+      await exchange(server, sockets, () => GET);
+      t.strictSame(server.order, ['announced', '/later', '/later', '/later']);
+    });
 
-  await t.test('a request that follows a response on its connection is announced, also if both are read together', async (t) => {
-    const server = await serve(t, 'uws');
-    const [socket] = await connectAll(t, server.port, 1);
-    await exchange(server, [socket as Socket], () => `GET /now HTTP/1.1\r\nHost: x\r\n\r\n${GET}`);
-    t.strictSame(server.order, ['announced', '/now', 'announced', '/later']);
-  });
+    await t.test(
+      'a request that follows a response on its connection is announced, also if both are read together',
+      async (t) => {
+        const server = await serve(t, 'uws');
+        const [socket] = await connectAll(t, server.port, 1);
+        await exchange(server, [socket as Socket], () => `GET /now HTTP/1.1\r\nHost: x\r\n\r\n${GET}`);
+        t.strictSame(server.order, ['announced', '/now', 'announced', '/later']);
+      },
+    );
 
-  await t.test('a request that is sent before the response to the last one is not handled before that response', async (t) => {
-    const server = await serve(t, 'uws');
-    const [socket] = await connectAll(t, server.port, 1);
-    const closed = once(socket as Socket, 'close');
-    socket?.on('error', () => undefined);
-    socket?.write(GET + GET);
-    while (server.order.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    t.strictSame(server.order, ['announced', '/later']);
-    await closed;
-    t.strictSame(server.order, ['announced', '/later'], 'the core closes the connection');
-  });
+    await t.test(
+      'a request that is sent before the response to the last one is not handled before that response',
+      async (t) => {
+        const server = await serve(t, 'uws');
+        const [socket] = await connectAll(t, server.port, 1);
+        const closed = once(socket as Socket, 'close');
+        socket?.on('error', () => undefined);
+        socket?.write(GET + GET);
+        while (server.order.length < 2) await new Promise((resolve) => setImmediate(resolve));
+        t.strictSame(server.order, ['announced', '/later']);
+        await closed;
+        t.strictSame(server.order, ['announced', '/later'], 'the core closes the connection');
+      },
+    );
 
-  await t.test('sockets that the system reports as ready later are announced again, also within one iteration of the event loop', async (t) => {
-    const server = await serve(t, 'uws');
-    const sockets = await connectAll(t, server.port, READY_AT_ONCE + 20);
-    await exchange(server, sockets, () => GET);
-    const batches = server.order.join(' ').split('announced').map((requests) => requests.split('/later').length - 1);
-    t.equal(batches.shift(), 0, 'the first request is announced');
-    t.ok(batches.length > 1);
-    t.ok(Math.max(...batches) <= READY_AT_ONCE, `requests after each announcement: ${batches.join(', ')}`);
-    t.equal(batches.reduce((sum, requests) => sum + requests), sockets.length);
-  });
+    await t.test(
+      'sockets that the system reports as ready later are announced again, also within one iteration of the event loop',
+      async (t) => {
+        const server = await serve(t, 'uws');
+        const sockets = await connectAll(t, server.port, READY_AT_ONCE + 20);
+        await exchange(server, sockets, () => GET);
+        const batches = server.order
+          .join(' ')
+          .split('announced')
+          .map((requests) => requests.split('/later').length - 1);
+        t.equal(batches.shift(), 0, 'the first request is announced');
+        t.ok(batches.length > 1);
+        t.ok(Math.max(...batches) <= READY_AT_ONCE, `requests after each announcement: ${batches.join(', ')}`);
+        t.equal(
+          batches.reduce((sum, requests) => sum + requests),
+          sockets.length,
+        );
+      },
+    );
 
-  await t.test('after a response to a request whose body was not read, every request is announced', async (t) => {
-    const server = await serve(t, 'uws');
-    const sockets = await connectAll(t, server.port, 3);
-    const unread = once(sockets[0] as Socket, 'data');
-    sockets[0]?.write('POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
-    await unread;
-    sockets[0]?.write('12345');
-    server.order.length = 0;
-    await exchange(server, sockets, () => GET);
-    t.strictSame(server.order, ['announced', '/later', 'announced', '/later', 'announced', '/later']);
-  });
+    await t.test('after a response to a request whose body was not read, every request is announced', async (t) => {
+      const server = await serve(t, 'uws');
+      const sockets = await connectAll(t, server.port, 3);
+      const unread = once(sockets[0] as Socket, 'data');
+      sockets[0]?.write('POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+      await unread;
+      sockets[0]?.write('12345');
+      server.order.length = 0;
+      await exchange(server, sockets, () => GET);
+      t.strictSame(server.order, ['announced', '/later', 'announced', '/later', 'announced', '/later']);
+    });
 
-  await t.test('every message of a WebSocket is announced, and a request that is received with it', async (t) => {
-    const server = await serve(t, 'uws');
-    const socket = new WebSocket(`ws://127.0.0.1:${server.port}/socket`);
-    t.teardown(() => socket.terminate());
-    await once(socket, 'open');
-    const sockets = await connectAll(t, server.port, 2);
-    server.order.length = 0;
-    socket.send('a');
-    socket.send('b');
-    await exchange(server, sockets, () => GET);
-    t.equal(server.order.filter((entry) => entry === 'message').length, 2);
-    for (const [index, entry] of server.order.entries()) if (entry === 'message') t.equal(server.order[index - 1], 'announced');
-    t.notSame(server.order.indexOf('announced', server.order.lastIndexOf('message')), -1);
-  });
-});
+    await t.test('every message of a WebSocket is announced, and a request that is received with it', async (t) => {
+      const server = await serve(t, 'uws');
+      const socket = new WebSocket(`ws://127.0.0.1:${server.port}/socket`);
+      t.teardown(() => socket.terminate());
+      await once(socket, 'open');
+      const sockets = await connectAll(t, server.port, 2);
+      server.order.length = 0;
+      socket.send('a');
+      socket.send('b');
+      await exchange(server, sockets, () => GET);
+      t.equal(server.order.filter((entry) => entry === 'message').length, 2);
+      for (const [index, entry] of server.order.entries())
+        if (entry === 'message') t.equal(server.order[index - 1], 'announced');
+      t.notSame(server.order.indexOf('announced', server.order.lastIndexOf('message')), -1);
+    });
+  },
+);
 
 t.test('on the core of Node.js every request is announced', async (t) => {
   const server = await serve(t, 'node');

@@ -27,15 +27,44 @@ const index = fc.nat({ max: 1_000 });
 const mentions = fc.subarray(MENTIONABLE, { maxLength: 2 });
 const user = fc.constantFrom(...USERS);
 const operation = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('thread' as const), user, room: fc.constantFrom(...ROOMS), mentions }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('thread' as const), user, room: fc.constantFrom(...ROOMS), mentions }),
+  },
   { weight: 20, arbitrary: fc.record({ kind: fc.constant('comment' as const), user, index, mentions }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('edit' as const), index, mentions }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('delete comment' as const), index }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete thread' as const), index }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('choose' as const), user, index, action: fc.constantFrom('subscribe', 'unsubscribe', 'mute') }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const), user: fc.constantFrom(...MENTIONABLE), index, all: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('set' as const), user, mention: fc.boolean(), reply: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('confine' as const), user, rooms: fc.constantFrom(undefined, ['docs'], ['wiki', 'docs']) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('choose' as const),
+      user,
+      index,
+      action: fc.constantFrom('subscribe', 'unsubscribe', 'mute'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('read' as const),
+      user: fc.constantFrom(...MENTIONABLE),
+      index,
+      all: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('set' as const), user, mention: fc.boolean(), reply: fc.boolean() }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('confine' as const),
+      user,
+      rooms: fc.constantFrom(undefined, ['docs'], ['wiki', 'docs']),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('erase' as const), user }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('handle' as const), repeated: fc.nat({ max: 3 }) }) },
 );
@@ -61,7 +90,10 @@ class Pair {
     if (step.kind !== 'thread' && step.kind !== 'comment') await this.handle('repeated' in step ? step.repeated : 0);
     switch (step.kind) {
       case 'thread': {
-        const { threadId, commentId } = await startThread(this.world, step.room, { userId: step.user, mentions: step.mentions });
+        const { threadId, commentId } = await startThread(this.world, step.room, {
+          userId: step.user,
+          mentions: step.mentions,
+        });
         this.model.addThread(threadId, step.room);
         this.model.addComment(threadId, commentId, step.user, step.mentions, at);
         this.#threads.push(threadId);
@@ -106,7 +138,9 @@ class Pair {
         const one = pick(shown, step.index);
         if (step.all) for (const item of shown) item.read = true;
         else if (one !== undefined) one.read = true;
-        const ids = (await this.#list(step.user)).items.filter(({ commentId }) => commentId === one?.commentId).map(({ id }) => id);
+        const ids = (await this.#list(step.user)).items
+          .filter(({ commentId }) => commentId === one?.commentId)
+          .map(({ id }) => id);
         return void (await markRead(ctx, backend, step.user, step.all ? { all: true } : { ids }, null));
       }
       case 'set': {
@@ -141,8 +175,11 @@ class Pair {
   /** Handles the new events: the first of them several times, as after crashes, then all. */
   async handle(repeated: number): Promise<void> {
     const { ctx, environment } = this.world;
-    const events = (await ctx.store.events(streamOf(environment), this.#handled, 100_000)).map(({ text }) => JSON.parse(text) as EventEnvelope);
-    for (let n = 1; n <= repeated; n++) await notifyOf(ctx, environment, events.slice(0, Math.ceil((events.length * n) / (repeated + 1))));
+    const events = (await ctx.store.events(streamOf(environment), this.#handled, 100_000)).map(
+      ({ text }) => JSON.parse(text) as EventEnvelope,
+    );
+    for (let n = 1; n <= repeated; n++)
+      await notifyOf(ctx, environment, events.slice(0, Math.ceil((events.length * n) / (repeated + 1))));
     await notifyOf(ctx, environment, events);
     this.#handled = events.at(-1)?.seq ?? this.#handled;
   }
@@ -150,18 +187,35 @@ class Pair {
   async check(): Promise<void> {
     await this.handle(1);
     for (const userId of MENTIONABLE) {
-      const expected = this.model.inbox(userId).filter(({ shown }) => shown).map(({ commentId, kind, read, at, updatedAt }) => ({ commentId, kind, read, at, updatedAt }));
+      const expected = this.model
+        .inbox(userId)
+        .filter(({ shown }) => shown)
+        .map(({ commentId, kind, read, at, updatedAt }) => ({ commentId, kind, read, at, updatedAt }));
       const { items, unreadCount } = await this.#list(userId);
-      const found = items.map(({ commentId, kind, readAt, createdAt, updatedAt }) => ({ commentId, kind, read: readAt !== null, at: Date.parse(createdAt), updatedAt: Date.parse(updatedAt) }));
+      const found = items.map(({ commentId, kind, readAt, createdAt, updatedAt }) => ({
+        commentId,
+        kind,
+        read: readAt !== null,
+        at: Date.parse(createdAt),
+        updatedAt: Date.parse(updatedAt),
+      }));
       const wanted = expected.toSorted((a, b) => a.at - b.at);
-      if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`the inbox of ${userId} has ${JSON.stringify(found.filter((item) => !has(wanted, item)))} and lacks ${JSON.stringify(wanted.filter((item) => !has(found, item)))}`);
+      if (JSON.stringify(found) !== JSON.stringify(wanted))
+        throw new Error(
+          `the inbox of ${userId} has ${JSON.stringify(found.filter((item) => !has(wanted, item)))} and lacks ${JSON.stringify(wanted.filter((item) => !has(found, item)))}`,
+        );
       const unread = wanted.filter(({ read }) => !read).length;
       if (unreadCount !== unread) throw new Error(`${userId} has ${unread} unread, and the count says ${unreadCount}`);
     }
   }
 
   async #list(userId: string): Promise<{ items: Notification[]; unreadCount: number }> {
-    const { text } = await listNotifications(this.world.ctx, this.world.backend, userId, query('notifications', 'order=asc'));
+    const { text } = await listNotifications(
+      this.world.ctx,
+      this.world.backend,
+      userId,
+      query('notifications', 'order=asc'),
+    );
     return JSON.parse(Buffer.from(text).toString()) as { items: Notification[]; unreadCount: number };
   }
 
@@ -186,22 +240,25 @@ function has(items: readonly object[], item: object): boolean {
 
 t.test(`the inbox is that of a naive model after ${RUNS * OPERATIONS} random operations`, async (t) => {
   await fc.assert(
-    fc.asyncProperty(fc.array(operation, { minLength: OPERATIONS, maxLength: OPERATIONS, size: 'max' }), async (steps) => {
-      const world = await createWorld(t);
-      await addSigningKey(world.ctx, world.environment, { kind: 'secret' });
-      const pair = new Pair(world);
-      await pair.handle(0);
-      world.clock.advance(1_000);
-      for (const userId of USERS) {
-        if (userId !== 'ann' && userId !== 'bob') await pair.addUser(userId);
-        else pair.model.addUser(userId, 0);
-      }
-      for (const [n, step] of steps.entries()) {
-        await pair.run(step);
-        if (n % CHECK_EVERY === CHECK_EVERY - 1) await pair.check();
-      }
-      await pair.check();
-    }),
+    fc.asyncProperty(
+      fc.array(operation, { minLength: OPERATIONS, maxLength: OPERATIONS, size: 'max' }),
+      async (steps) => {
+        const world = await createWorld(t);
+        await addSigningKey(world.ctx, world.environment, { kind: 'secret' });
+        const pair = new Pair(world);
+        await pair.handle(0);
+        world.clock.advance(1_000);
+        for (const userId of USERS) {
+          if (userId !== 'ann' && userId !== 'bob') await pair.addUser(userId);
+          else pair.model.addUser(userId, 0);
+        }
+        for (const [n, step] of steps.entries()) {
+          await pair.run(step);
+          if (n % CHECK_EVERY === CHECK_EVERY - 1) await pair.check();
+        }
+        await pair.check();
+      },
+    ),
     { numRuns: RUNS, seed: 20_260_102, endOnFailure: true },
   );
 });

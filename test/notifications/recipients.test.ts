@@ -47,8 +47,10 @@ async function scene(mentions: readonly string[] = []): Promise<Scene> {
       done(200, await tenant.request('POST', `/threads/${threadId}/subscription`, { body: { userId, action } }));
       service.clock.advance(1_000);
     },
-    set: async (userId, settings) => void done(200, await tenant.request('PUT', `/users/${userId}/notification-settings`, { body: settings })),
-    confine: async (userId, rooms) => void done(201, await tenant.request('POST', `/users/${userId}/tokens`, { body: { rooms } })),
+    set: async (userId, settings) =>
+      void done(200, await tenant.request('PUT', `/users/${userId}/notification-settings`, { body: settings })),
+    confine: async (userId, rooms) =>
+      void done(201, await tenant.request('POST', `/users/${userId}/tokens`, { body: { rooms } })),
     edit: async (commentId, fields) => {
       done(200, await tenant.request('PATCH', `/comments/${commentId}`, { body: { body: 'edited', ...fields } }));
       await settle();
@@ -65,20 +67,77 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { name: 'a new thread notifies whom it mentions, not its author', mentions: ['bob', 'ann'], steps: async () => {}, expected: { bob: ['mention'] } },
+  {
+    name: 'a new thread notifies whom it mentions, not its author',
+    mentions: ['bob', 'ann'],
+    steps: async () => {},
+    expected: { bob: ['mention'] },
+  },
   { name: 'a new thread notifies nobody else', steps: async () => {}, expected: {} },
-  { name: 'a comment notifies participants, not its author', steps: ({ says }) => says('bob'), expected: { ann: ['reply'] } },
-  { name: 'every participant', steps: async ({ says }) => [await says('bob'), await says('cat')], expected: { ann: ['reply', 'reply'], bob: ['reply'] } },
-  { name: 'a comment of their own notifies nobody of it', steps: async ({ says }) => [await says('bob', { mentions: ['bob'] })], expected: { ann: ['reply'] } },
-  { name: 'mention takes precedence over reply', steps: ({ says }) => says('bob', { mentions: ['ann'] }), expected: { ann: ['mention'] } },
-  { name: 'a mentioned user is no participant', mentions: ['cat'], steps: ({ says }) => says('bob'), expected: { ann: ['reply'], cat: ['mention'] } },
-  { name: 'a mention of an id that no user has is kept', mentions: ['dan@later'], steps: async () => {}, expected: { 'dan@later': ['mention'] } },
-  { name: 'an edit notifies whom it mentions', steps: ({ edit, firstId }) => edit(firstId, { mentions: ['bob'] }), expected: { bob: ['mention'] } },
-  { name: 'a second edit notifies nobody twice', mentions: ['bob'], steps: async ({ edit, firstId }) => [await edit(firstId, {}), await edit(firstId, { mentions: ['bob', 'cat'] })], expected: { bob: ['mention'], cat: ['mention'] } },
-  { name: 'an edit by a backend does not notify the author', steps: ({ edit, firstId }) => edit(firstId, { mentions: ['ann'] }), expected: {} },
-  { name: 'an edit makes an unread reply a mention', steps: async ({ says, edit }) => edit(await says('bob'), { mentions: ['ann'] }), expected: { ann: ['mention'] } },
-  { name: 'an edit withdraws an unread mention', mentions: ['bob', 'cat'], steps: ({ edit, firstId }) => edit(firstId, { mentions: ['cat'] }), expected: { cat: ['mention'] } },
-  { name: 'a participant whose mention is edited away keeps a reply', steps: async ({ says, edit }) => edit(await says('bob', { mentions: ['ann', 'cat'] }), { mentions: [] }), expected: { ann: ['reply'] } },
+  {
+    name: 'a comment notifies participants, not its author',
+    steps: ({ says }) => says('bob'),
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'every participant',
+    steps: async ({ says }) => [await says('bob'), await says('cat')],
+    expected: { ann: ['reply', 'reply'], bob: ['reply'] },
+  },
+  {
+    name: 'a comment of their own notifies nobody of it',
+    steps: async ({ says }) => [await says('bob', { mentions: ['bob'] })],
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'mention takes precedence over reply',
+    steps: ({ says }) => says('bob', { mentions: ['ann'] }),
+    expected: { ann: ['mention'] },
+  },
+  {
+    name: 'a mentioned user is no participant',
+    mentions: ['cat'],
+    steps: ({ says }) => says('bob'),
+    expected: { ann: ['reply'], cat: ['mention'] },
+  },
+  {
+    name: 'a mention of an id that no user has is kept',
+    mentions: ['dan@later'],
+    steps: async () => {},
+    expected: { 'dan@later': ['mention'] },
+  },
+  {
+    name: 'an edit notifies whom it mentions',
+    steps: ({ edit, firstId }) => edit(firstId, { mentions: ['bob'] }),
+    expected: { bob: ['mention'] },
+  },
+  {
+    name: 'a second edit notifies nobody twice',
+    mentions: ['bob'],
+    steps: async ({ edit, firstId }) => [await edit(firstId, {}), await edit(firstId, { mentions: ['bob', 'cat'] })],
+    expected: { bob: ['mention'], cat: ['mention'] },
+  },
+  {
+    name: 'an edit by a backend does not notify the author',
+    steps: ({ edit, firstId }) => edit(firstId, { mentions: ['ann'] }),
+    expected: {},
+  },
+  {
+    name: 'an edit makes an unread reply a mention',
+    steps: async ({ says, edit }) => edit(await says('bob'), { mentions: ['ann'] }),
+    expected: { ann: ['mention'] },
+  },
+  {
+    name: 'an edit withdraws an unread mention',
+    mentions: ['bob', 'cat'],
+    steps: ({ edit, firstId }) => edit(firstId, { mentions: ['cat'] }),
+    expected: { cat: ['mention'] },
+  },
+  {
+    name: 'a participant whose mention is edited away keeps a reply',
+    steps: async ({ says, edit }) => edit(await says('bob', { mentions: ['ann', 'cat'] }), { mentions: [] }),
+    expected: { ann: ['reply'] },
+  },
   {
     name: 'a reply that an edit made a mention becomes a reply again',
     steps: async ({ says, edit }) => {
@@ -115,14 +174,16 @@ const cases: readonly Case[] = [
   },
   {
     name: 'a mention that is edited away before it is handled',
-    steps: async ({ tenant, threadId, edit }) => edit((await addComment(tenant, threadId, { userId: 'ann', mentions: ['bob'] })).id, { mentions: [] }),
+    steps: async ({ tenant, threadId, edit }) =>
+      edit((await addComment(tenant, threadId, { userId: 'ann', mentions: ['bob'] })).id, { mentions: [] }),
     expected: {},
   },
   {
     name: 'an edit notifies of a mention although the reply was read, and not again once the mention was',
     steps: async ({ says, edit, tenant }) => {
       const id = await says('bob');
-      const readAll = async (): Promise<unknown> => done(200, await tenant.request('POST', '/users/ann/notifications/read', { body: { all: true } }));
+      const readAll = async (): Promise<unknown> =>
+        done(200, await tenant.request('POST', '/users/ann/notifications/read', { body: { all: true } }));
       await readAll();
       await edit(id, { mentions: ['ann'] });
       await edit(id, { mentions: ['ann'] });
@@ -131,13 +192,59 @@ const cases: readonly Case[] = [
     },
     expected: { ann: ['mention', 'reply'] },
   },
-  { name: 'a subscriber who has not commented', steps: async ({ choose, says }) => [await choose('cat', 'subscribe'), await says('bob')], expected: { ann: ['reply'], cat: ['reply'] } },
-  { name: 'an unsubscribed participant is notified of mentions only', steps: async ({ choose, says }) => [await choose('ann', 'unsubscribe'), await says('bob'), await says('bob', { mentions: ['ann'] })], expected: { ann: ['mention'] } },
-  { name: 'a muted thread notifies of nothing', steps: async ({ choose, says }) => [await choose('ann', 'mute'), await says('bob'), await says('bob', { mentions: ['ann'] })], expected: {} },
-  { name: 'subscribing ends a mute', steps: async ({ choose, says }) => [await choose('ann', 'mute'), await choose('ann', 'subscribe'), await says('bob')], expected: { ann: ['reply'] } },
-  { name: 'a mute keeps an edit from notifying', steps: async ({ choose, edit, firstId }) => [await choose('bob', 'mute'), await edit(firstId, { mentions: ['bob'] })], expected: {} },
-  { name: 'a user whose token is confined to other rooms', steps: async ({ confine, says }) => [await confine('ann', ['elsewhere', 'wiki*']), await says('bob', { mentions: ['ann'] })], expected: {} },
-  { name: 'a user whose token is confined to the room', steps: async ({ confine, says }) => [await confine('ann', ['do*']), await says('bob')], expected: { ann: ['reply'] } },
+  {
+    name: 'a subscriber who has not commented',
+    steps: async ({ choose, says }) => [await choose('cat', 'subscribe'), await says('bob')],
+    expected: { ann: ['reply'], cat: ['reply'] },
+  },
+  {
+    name: 'an unsubscribed participant is notified of mentions only',
+    steps: async ({ choose, says }) => [
+      await choose('ann', 'unsubscribe'),
+      await says('bob'),
+      await says('bob', { mentions: ['ann'] }),
+    ],
+    expected: { ann: ['mention'] },
+  },
+  {
+    name: 'a muted thread notifies of nothing',
+    steps: async ({ choose, says }) => [
+      await choose('ann', 'mute'),
+      await says('bob'),
+      await says('bob', { mentions: ['ann'] }),
+    ],
+    expected: {},
+  },
+  {
+    name: 'subscribing ends a mute',
+    steps: async ({ choose, says }) => [
+      await choose('ann', 'mute'),
+      await choose('ann', 'subscribe'),
+      await says('bob'),
+    ],
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'a mute keeps an edit from notifying',
+    steps: async ({ choose, edit, firstId }) => [
+      await choose('bob', 'mute'),
+      await edit(firstId, { mentions: ['bob'] }),
+    ],
+    expected: {},
+  },
+  {
+    name: 'a user whose token is confined to other rooms',
+    steps: async ({ confine, says }) => [
+      await confine('ann', ['elsewhere', 'wiki*']),
+      await says('bob', { mentions: ['ann'] }),
+    ],
+    expected: {},
+  },
+  {
+    name: 'a user whose token is confined to the room',
+    steps: async ({ confine, says }) => [await confine('ann', ['do*']), await says('bob')],
+    expected: { ann: ['reply'] },
+  },
   {
     name: 'the latest token counts',
     steps: async ({ confine, says, tenant }) => {
@@ -172,12 +279,62 @@ const cases: readonly Case[] = [
     },
     expected: { ann: ['reply'] },
   },
-  { name: 'the inbox does not show what the settings turn off', steps: async ({ set, says }) => [await set('ann', { inApp: { reply: false } }), await says('bob'), await says('bob', { mentions: ['ann'] })], expected: { ann: ['mention'] } },
-  { name: 'settings of other channels do not concern the inbox', steps: async ({ set, says }) => [await set('ann', { email: { reply: false }, 'my-slack': { reply: false } }), await says('bob')], expected: { ann: ['reply'] } },
-  { name: 'a deleted comment takes its notifications along', steps: async ({ says, tenant, settle }) => [await tenant.request('DELETE', `/comments/${await says('bob', { mentions: ['cat'] })}`), await settle()], expected: {} },
-  { name: 'a deleted thread takes its notifications along', mentions: ['cat'], steps: async ({ says, tenant, settle, threadId }) => [await says('bob'), await tenant.request('DELETE', `/threads/${threadId}`), await settle()], expected: {} },
-  { name: 'a deleted room takes its notifications along', mentions: ['cat'], steps: async ({ says, tenant, settle }) => [await says('bob'), await tenant.request('DELETE', '/rooms/docs'), await settle()], expected: {} },
-  { name: 'an erased user has none, and is no participant', mentions: ['cat'], steps: async ({ says, tenant, settle }) => [await says('bob'), await tenant.request('DELETE', '/users/ann'), await settle(), await says('bob')], expected: { cat: ['mention'] } },
+  {
+    name: 'the inbox does not show what the settings turn off',
+    steps: async ({ set, says }) => [
+      await set('ann', { inApp: { reply: false } }),
+      await says('bob'),
+      await says('bob', { mentions: ['ann'] }),
+    ],
+    expected: { ann: ['mention'] },
+  },
+  {
+    name: 'settings of other channels do not concern the inbox',
+    steps: async ({ set, says }) => [
+      await set('ann', { email: { reply: false }, 'my-slack': { reply: false } }),
+      await says('bob'),
+    ],
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'a deleted comment takes its notifications along',
+    steps: async ({ says, tenant, settle }) => [
+      await tenant.request('DELETE', `/comments/${await says('bob', { mentions: ['cat'] })}`),
+      await settle(),
+    ],
+    expected: {},
+  },
+  {
+    name: 'a deleted thread takes its notifications along',
+    mentions: ['cat'],
+    steps: async ({ says, tenant, settle, threadId }) => [
+      await says('bob'),
+      await tenant.request('DELETE', `/threads/${threadId}`),
+      await settle(),
+    ],
+    expected: {},
+  },
+  {
+    name: 'a deleted room takes its notifications along',
+    mentions: ['cat'],
+    steps: async ({ says, tenant, settle }) => [
+      await says('bob'),
+      await tenant.request('DELETE', '/rooms/docs'),
+      await settle(),
+    ],
+    expected: {},
+  },
+  {
+    name: 'an erased user has none, and is no participant',
+    mentions: ['cat'],
+    steps: async ({ says, tenant, settle }) => [
+      await says('bob'),
+      await tenant.request('DELETE', '/users/ann'),
+      await settle(),
+      await says('bob'),
+    ],
+    expected: { cat: ['mention'] },
+  },
   {
     name: 'an erased user who comes back is a new user',
     steps: async ({ says, tenant, settle }) => {

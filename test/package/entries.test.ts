@@ -46,15 +46,20 @@ async function changeAsViewer(t: Test, tenant: Tenant, { CollabSession }: Served
   await t.rejects(provider.save(), { code: 'forbidden', status: 403 });
 }
 
-t.test('the Yjs provider tells a refusal that the session of another entry got, and does not repeat the write', async (t) => {
-  const tenant = await (await startService(t)).tenant('acme');
-  await Promise.all([main, served].map((entry) => changeAsViewer(t, tenant, entry)));
-});
+t.test(
+  'the Yjs provider tells a refusal that the session of another entry got, and does not repeat the write',
+  async (t) => {
+    const tenant = await (await startService(t)).tenant('acme');
+    await Promise.all([main, served].map((entry) => changeAsViewer(t, tenant, entry)));
+  },
+);
 
 t.test('an error of one entry is a CollabError for every other one, and nothing else is', (t) => {
   for (const { CollabError } of [main, served]) {
-    for (const made of [new main.CollabError('forbidden', 'No'), new served.CollabError('forbidden', 'No')]) t.ok(made instanceof CollabError);
-    for (const other of [new Error('No'), { name: 'CollabError' }, 'CollabError', null, undefined]) t.notOk(other instanceof CollabError);
+    for (const made of [new main.CollabError('forbidden', 'No'), new served.CollabError('forbidden', 'No')])
+      t.ok(made instanceof CollabError);
+    for (const other of [new Error('No'), { name: 'CollabError' }, 'CollabError', null, undefined])
+      t.notOk(other instanceof CollabError);
     class Special extends CollabError {}
     t.ok(new Special('forbidden', 'No') instanceof CollabError);
     t.ok(new Special('forbidden', 'No') instanceof Special);

@@ -14,7 +14,11 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const execute = promisify(execFile);
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 /** Without the variables that npm sets for its scripts, among them those of `npm test`. */
-const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:npm_(?!config_(?:cache|registry|cafile))|COLLAB_|INIT_CWD)/.test(name)));
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_(?!config_(?:cache|registry|cafile))|COLLAB_|INIT_CWD)/.test(name),
+  ),
+);
 
 /** Runs a program. tap adds NODE_OPTIONS to what tests start, which npm would hand on to the build. */
 function run(program: string, args: readonly string[], cwd = root): Promise<{ stdout: string }> {
@@ -39,16 +43,50 @@ t.test('npm pack builds a package that installs a working command', async (t) =>
   const paths = packed?.files.map(({ path }) => path) ?? [];
 
   t.test('the package has what a server needs, and neither sources, tests nor maps', (t) => {
-    for (const path of ['dist/bin/collab.js', 'dist/bin/worker.cjs', 'dist/plugins/webhook.js', 'dist/widget/widget.js', 'dist/sdk/collab.js', 'dist/client/main.js', 'dist/types/client/main.d.ts', 'dist/docs/index.html', 'docs/cli.md', 'config.example.json', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
+    for (const path of [
+      'dist/bin/collab.js',
+      'dist/bin/worker.cjs',
+      'dist/plugins/webhook.js',
+      'dist/widget/widget.js',
+      'dist/sdk/collab.js',
+      'dist/client/main.js',
+      'dist/types/client/main.d.ts',
+      'dist/docs/index.html',
+      'docs/cli.md',
+      'config.example.json',
+      'LICENSE',
+      'README.md',
+      'CHANGELOG.md',
+    ]) {
       t.ok(paths.includes(path), path);
     }
-    t.strictSame(paths.filter((path) => !/^(?:dist|docs|examples)\/|^[^/]+\.(?:md|json)$|^(?:Dockerfile|LICENSE)$/.test(path)), []);
-    t.strictSame(paths.filter((path) => path.endsWith('.map') || (path.endsWith('.ts') && !path.endsWith('.d.ts'))), []);
+    t.strictSame(
+      paths.filter((path) => !/^(?:dist|docs|examples)\/|^[^/]+\.(?:md|json)$|^(?:Dockerfile|LICENSE)$/.test(path)),
+      [],
+    );
+    t.strictSame(
+      paths.filter((path) => path.endsWith('.map') || (path.endsWith('.ts') && !path.endsWith('.d.ts'))),
+      [],
+    );
     t.ok((packed?.size ?? Infinity) < 4_000_000, `${packed?.size} bytes`);
     t.end();
   });
 
-  await run('npm', ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', join(folder, packed?.filename ?? '')], folder);
+  await run(
+    'npm',
+    [
+      'install',
+      '--global',
+      '--prefix',
+      prefix,
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      join(folder, packed?.filename ?? ''),
+    ],
+    folder,
+  );
   const command = join(prefix, 'bin/collab');
   t.equal((await run(command, ['--version'])).stdout, `${version}\n`);
 
@@ -57,14 +95,18 @@ t.test('npm pack builds a package that installs a working command', async (t) =>
     const { stdout: shown } = await run(command, ['init', '--dir', data]);
     t.match(shown, `collab start --dir ${data}`, 'the next steps call it as it is installed');
     const key = /sk_default_\S+/.exec(shown)?.[0] ?? '';
-    const child = spawn(command, ['start', '--dir', data, '--port', '0', '--workers', '1', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(command, ['start', '--dir', data, '--port', '0', '--workers', '1', '--json'], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
     t.teardown(() => void child.kill('SIGKILL'));
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const { address } = JSON.parse(String((await lines.next()).value)) as { address: string };
     t.equal((await fetch(`${address}/readyz`)).status, 200);
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    const send = (method: string, path: string, body: object): Promise<Response> => fetch(`${address}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+    const send = (method: string, path: string, body: object): Promise<Response> =>
+      fetch(`${address}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
     await send('PUT', '/users/ci-bot', { kind: 'bot' });
     t.equal((await send('POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Hello' })).status, 201);
     t.equal((await fetch(`${address}/docs`)).status, 200, 'with the pages that the build makes');

@@ -11,13 +11,21 @@ import { createWorld } from '../domain/world.ts';
 const use = fileURLToPath(new URL('../fixtures/plugins/loads-later.mjs', import.meta.url));
 
 /** Loads the plugin as the background worker does, after so many failures. */
-async function loadAfter(t: Test, failures: number, optional = false): Promise<{ consumers: string[]; log: { level: string; msg: string; reason: string; err: { message: string } }[] }> {
+async function loadAfter(
+  t: Test,
+  failures: number,
+  optional = false,
+): Promise<{ consumers: string[]; log: { level: string; msg: string; reason: string; err: { message: string } }[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'collab-loads-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   Object.assign(process.env, { FAILED_LOADS: String(failures), LOADS_FOLDER: folder });
   const world = await createWorld(t);
   const lines: string[] = [];
-  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
+  const log = createLogger({
+    level: 'info',
+    name: 'background',
+    destination: { write: (line: string) => void lines.push(line) },
+  });
   const config = { ...loadConfig({ dir: folder, env: {}, flags: {} }), plugins: [{ use, optional }] };
   const plugins = await BackgroundPlugins.load({ ctx: world.ctx, config, log });
   t.teardown(() => plugins.stop());
@@ -27,7 +35,10 @@ async function loadAfter(t: Test, failures: number, optional = false): Promise<{
 t.test('a plugin whose load fails twice in the background worker runs all the same', async (t) => {
   const { consumers, log } = await loadAfter(t, 2);
   t.ok(consumers.includes('plugin-loads-later'));
-  t.match(log, [{ level: 'warn', err: { message: /failure 1/ } }, { level: 'warn', err: { message: /failure 2/ } }]);
+  t.match(log, [
+    { level: 'warn', err: { message: /failure 1/ } },
+    { level: 'warn', err: { message: /failure 2/ } },
+  ]);
 });
 
 t.test('a plugin whose load keeps failing is left out with an error, and the others run', async (t) => {
@@ -39,6 +50,13 @@ t.test('a plugin whose load keeps failing is left out with an error, and the oth
 
 t.test('an optional plugin whose load keeps failing is one line', async (t) => {
   const { log } = await loadAfter(t, 100, true);
-  t.match(log, [{ level: 'warn', reason: /failure 3/, err: undefined, msg: /^an optional plugin could not be loaded: its actions and jobs do not run/ }]);
+  t.match(log, [
+    {
+      level: 'warn',
+      reason: /failure 3/,
+      err: undefined,
+      msg: /^an optional plugin could not be loaded: its actions and jobs do not run/,
+    },
+  ]);
   t.equal(log.length, 1);
 });

@@ -12,7 +12,10 @@ function chainOf(registered: readonly RegisteredFilter[]): FilterChain {
     plugin,
     name,
     options: { priority: 100, timeoutMs: 2_000, onError },
-    settings: { base: settings(only === undefined), environments: new Map(only === undefined ? [] : [[only, settings(true)]]) },
+    settings: {
+      base: settings(only === undefined),
+      environments: new Map(only === undefined ? [] : [[only, settings(true)]]),
+    },
     run: async (payload: unknown) => run(structuredClone(payload)),
   }));
   return new FilterChain(filters, { clock: new ManualClock(0), log: createLogger({ level: 'silent', name: 'test' }) });
@@ -24,5 +27,12 @@ t.test('the filters that hold a text keep the contract of Filters', async (t) =>
   await anyFilters(t, holdingFilters);
   const comment = { userId: 'ann', body: HELD_TEXT, mentions: [], metadata: {}, attachmentIds: [] };
   const actor = { kind: 'backend', userId: null, role: null } as const;
-  t.match(await holdingFilters.run('comment.create', { id: 'env_1', slug: 'default' }, actor, { roomId: 'r', threadId: 'th_1', comment }), { outcome: 'hold', fields: {} });
+  t.match(
+    await holdingFilters.run('comment.create', { id: 'env_1', slug: 'default' }, actor, {
+      roomId: 'r',
+      threadId: 'th_1',
+      comment,
+    }),
+    { outcome: 'hold', fields: {} },
+  );
 });

@@ -19,7 +19,10 @@ interface Filtering {
   readonly stagingKey: string;
 }
 
-/** Starts a server with the plugins low, open, closed, hold, high and gate, and the environments default and staging, where closed is disabled. */
+/**
+ * Starts a server with the plugins low, open, closed, hold, high and gate, and the environments default and staging,
+ * where closed is disabled.
+ */
 async function startFiltering(t: Test): Promise<Filtering> {
   const metricsPort = await stablePort();
   const plugins = [
@@ -31,13 +34,36 @@ async function startFiltering(t: Test): Promise<Filtering> {
     { use: fixture },
   ];
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, metrics: { port: metricsPort }, plugins });
-  const options = { low: { priority: 10 }, open: { timeoutMs: 100 }, closed: { timeoutMs: 100, onError: 'closed' }, hold: { timeoutMs: 100, onError: 'hold' }, high: {} };
+  const options = {
+    low: { priority: 10 },
+    open: { timeoutMs: 100 },
+    closed: { timeoutMs: 100, onError: 'closed' },
+    hold: { timeoutMs: 100, onError: 'hold' },
+    high: {},
+  };
   for (const [name, own] of Object.entries(options)) {
-    writeFileSync(join(folder.dir, `${name}.mjs`), `import { deciding } from ${JSON.stringify(fixture)};\nexport default deciding('${name}', ${JSON.stringify(own)});\n`);
+    writeFileSync(
+      join(folder.dir, `${name}.mjs`),
+      `import { deciding } from ${JSON.stringify(fixture)};\nexport default deciding('${name}', ${JSON.stringify(own)});\n`,
+    );
   }
   await collab('env', 'create', 'staging', '--dir', folder.dir);
-  const { stdout } = await collab('key', 'create', '--env', 'staging', '--kind', 'secret', '--dir', folder.dir, '--json');
-  return { cluster: await startPluginCluster(t, folder), metricsPort, stagingKey: (JSON.parse(stdout) as { secretKey: string }).secretKey };
+  const { stdout } = await collab(
+    'key',
+    'create',
+    '--env',
+    'staging',
+    '--kind',
+    'secret',
+    '--dir',
+    folder.dir,
+    '--json',
+  );
+  return {
+    cluster: await startPluginCluster(t, folder),
+    metricsPort,
+    stagingKey: (JSON.parse(stdout) as { secretKey: string }).secretKey,
+  };
 }
 
 t.test('the filters of several plugins in a server', async (t) => {
@@ -50,12 +76,15 @@ t.test('the filters of several plugins in a server', async (t) => {
   const refused = (error: string) => ({ status: 403, body: { error } });
   const NOT_CHECKED = 'The content could not be checked. Try again later';
 
-  await t.test('they run by priority, then in the order of the configuration, until one rejects or holds', async (t) => {
-    t.match(await comment('Hi'), published('Hi high open closed hold low'));
-    t.match(await comment('open:reject closed:throw'), refused('open says no'));
-    t.match(await comment('open:hold closed:reject'), held('open:hold closed:reject high'));
-    t.match(await comment('closed:reject open:throw'), refused('closed says no'), 'those after an open failure run');
-  });
+  await t.test(
+    'they run by priority, then in the order of the configuration, until one rejects or holds',
+    async (t) => {
+      t.match(await comment('Hi'), published('Hi high open closed hold low'));
+      t.match(await comment('open:reject closed:throw'), refused('open says no'));
+      t.match(await comment('open:hold closed:reject'), held('open:hold closed:reject high'));
+      t.match(await comment('closed:reject open:throw'), refused('closed says no'), 'those after an open failure run');
+    },
+  );
 
   await t.test('onError decides about a filter that throws, and about one that hangs', async (t) => {
     for (const failure of ['throw', 'hang']) {
@@ -63,34 +92,68 @@ t.test('the filters of several plugins in a server', async (t) => {
       t.match(await comment(`closed:${failure}`), refused(NOT_CHECKED));
       t.match(await comment(`hold:${failure}`), held(`hold:${failure} high open closed`));
     }
-    const reasons = cluster.log().filter(({ msg }) => msg === 'a filter of a plugin failed').map(({ plugin, reason }) => `${String(plugin)} ${String(reason)}`);
+    const reasons = cluster
+      .log()
+      .filter(({ msg }) => msg === 'a filter of a plugin failed')
+      .map(({ plugin, reason }) => `${String(plugin)} ${String(reason)}`);
     const timed = 'did not end within 100 ms';
-    t.strictSame(reasons.slice(-6), ['open broken', 'closed broken', 'hold broken', `open ${timed}`, `closed ${timed}`, `hold ${timed}`]);
+    t.strictSame(reasons.slice(-6), [
+      'open broken',
+      'closed broken',
+      'hold broken',
+      `open ${timed}`,
+      `closed ${timed}`,
+      `hold ${timed}`,
+    ]);
   });
 
   await t.test('an environment has its own plugins, priorities and options', async (t) => {
     const headers = { authorization: `Bearer ${stagingKey}`, 'content-type': 'application/json' };
-    const staging = async (method: string, path: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> => {
+    const staging = async (
+      method: string,
+      path: string,
+      body: object,
+    ): Promise<{ status: number; body: Record<string, unknown> }> => {
       const answer = await fetch(`${url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     };
     await staging('PUT', '/users/ann', { name: 'Ann' });
-    const { id } = (await staging('POST', '/rooms/home/threads', { userId: 'ann', body: 'Hello' })).body['thread'] as { id: string };
-    t.match(await staging('POST', `/threads/${id}/comments`, { userId: 'ann', body: 'closed:reject' }), published('closed:reject LOW high open hold'));
+    const { id } = (await staging('POST', '/rooms/home/threads', { userId: 'ann', body: 'Hello' })).body['thread'] as {
+      id: string;
+    };
+    t.match(
+      await staging('POST', `/threads/${id}/comments`, { userId: 'ann', body: 'closed:reject' }),
+      published('closed:reject LOW high open hold'),
+    );
     t.match(await comment('closed:reject'), refused('closed says no'), 'the other environment is as before');
   });
 
   await t.test('connection.open and upload.create can refuse', async (t) => {
-    const headersOf = async (userId: string): Promise<Record<string, string>> => ({ 'X-Service-Key': keys.publishableKey, 'X-Service-Token': await userToken(keys, userId) });
+    const headersOf = async (userId: string): Promise<Record<string, string>> => ({
+      'X-Service-Key': keys.publishableKey,
+      'X-Service-Token': await userToken(keys, userId),
+    });
     const address = `${url.replace('http', 'ws')}/api/v1/ws`;
-    t.match(await new TestSocket(address, { headers: await headersOf('mallory') }).refused, { status: 403, headers: { 'x-error-code': 'content_rejected' }, body: { error: 'no connection for you' } });
-    const protocols = ['collab.v1', `collab.key.${keys.publishableKey}`, `collab.token.${await userToken(keys, 'mallory')}`];
+    t.match(await new TestSocket(address, { headers: await headersOf('mallory') }).refused, {
+      status: 403,
+      headers: { 'x-error-code': 'content_rejected' },
+      body: { error: 'no connection for you' },
+    });
+    const protocols = [
+      'collab.v1',
+      `collab.key.${keys.publishableKey}`,
+      `collab.token.${await userToken(keys, 'mallory')}`,
+    ];
     t.strictSame(await new TestSocket(address, { protocols }).closed, { code: 4403, reason: 'content_rejected' });
     const socket = new TestSocket(address, { headers: await headersOf('ann') });
     t.match(await socket.frame('welcome'), { type: 'welcome' }, 'others are connected');
     await socket.close();
     const upload = async (name: string): Promise<unknown> => {
-      const answer = await fetch(`${url}/api/v1/upload`, { method: 'POST', headers: await headersOf('ann'), body: formOf({ bytes: wav(0.1), type: 'audio/wav', name }) });
+      const answer = await fetch(`${url}/api/v1/upload`, {
+        method: 'POST',
+        headers: await headersOf('ann'),
+        body: formOf({ bytes: wav(0.1), type: 'audio/wav', name }),
+      });
       return [answer.status, ((await answer.json()) as { error?: string }).error];
     };
     t.strictSame(await upload('song.exe'), [400, 'no programs, ann']);
@@ -102,7 +165,14 @@ t.test('the filters of several plugins in a server', async (t) => {
     t.match(await comment('Hi'), refused(NOT_CHECKED), 'it is not called, and stays closed');
     const sample = async (name: string, suffix = ''): Promise<number | undefined> => {
       const families = parsePrometheus(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text());
-      const found = families.get(`collab_${name}`)?.samples.find((one) => one.name === `collab_${name}${suffix}` && one.labels['plugin'] === 'closed' && one.labels['hook'] === 'comment.create');
+      const found = families
+        .get(`collab_${name}`)
+        ?.samples.find(
+          (one) =>
+            one.name === `collab_${name}${suffix}` &&
+            one.labels['plugin'] === 'closed' &&
+            one.labels['hook'] === 'comment.create',
+        );
       return found?.value;
     };
     await until(async () => (await sample('plugin_hook_errors_total')) === 7);

@@ -8,16 +8,27 @@ const use = fileURLToPath(new URL('../fixtures/plugins/thoughtless.mjs', import.
 
 /** Calls a route of the plugin. */
 async function route({ url, keys }: PluginCluster, path: string): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`${url}/api/v1/plugins/thoughtless/default/${path}`, { headers: { authorization: `Bearer ${keys.secretKey}` } });
+  const answer = await fetch(`${url}/api/v1/plugins/thoughtless/default/${path}`, {
+    headers: { authorization: `Bearer ${keys.secretKey}` },
+  });
   return { status: answer.status, text: await answer.text() };
 }
 
 t.test('hooks in a web worker that throw values that are no errors fail like others, and are named', async (t) => {
   const cluster = await startPluginCluster(t, [{ use }]);
   const threadId = await cluster.thread('first');
-  for (const [body, reason] of [['throw null', 'null'], ['throw an object without a text', 'a value without a text was thrown']]) {
-    t.match(await cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body }), { status: 403, body: { error: 'The content could not be checked. Try again later' } });
-    t.match(await cluster.logged((line) => line['msg'] === 'a filter of a plugin failed' && line['reason'] === reason), { plugin: 'thoughtless', hook: 'comment.create' });
+  for (const [body, reason] of [
+    ['throw null', 'null'],
+    ['throw an object without a text', 'a value without a text was thrown'],
+  ]) {
+    t.match(await cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body }), {
+      status: 403,
+      body: { error: 'The content could not be checked. Try again later' },
+    });
+    t.match(
+      await cluster.logged((line) => line['msg'] === 'a filter of a plugin failed' && line['reason'] === reason),
+      { plugin: 'thoughtless', hook: 'comment.create' },
+    );
   }
   t.match(await route(cluster, 'nothing'), { status: 500, text: /The plugin thoughtless failed/ });
   t.match(await cluster.logged(({ msg }) => msg === 'a route of a plugin failed'), { plugin: 'thoughtless' });
@@ -25,7 +36,12 @@ t.test('hooks in a web worker that throw values that are no errors fail like oth
 
 t.test('a hook that blocks its web worker is named by the log and the metrics when the worker is killed', async (t) => {
   const port = await stablePort();
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, metrics: { port }, workerTimeoutSeconds: 2, plugins: [{ use }] });
+  const folder = await initFolder({
+    rateLimit: { perMinute: 1_000_000 },
+    metrics: { port },
+    workerTimeoutSeconds: 2,
+    plugins: [{ use }],
+  });
   const cluster = await startPluginCluster(t, folder);
   const threadId = await cluster.thread('first');
   const comment = (body: string) => cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body });
@@ -38,12 +54,25 @@ t.test('a hook that blocks its web worker is named by the log and the metrics wh
   for (const [at, [start, hook]] of loops.entries()) {
     await t.rejects(start(), 'the killed worker does not answer');
     await until(() => kills().length === at + 1);
-    t.match(kills()[at], { plugin: 'thoughtless', hook, msg: `its event loop was blocked while ${hook} of the plugin thoughtless ran (with "isolation": "worker", a plugin cannot block it); a new worker replaces it` });
+    t.match(kills()[at], {
+      plugin: 'thoughtless',
+      hook,
+      msg: `its event loop was blocked while ${hook} of the plugin thoughtless ran (with "isolation": "worker", a plugin cannot block it); a new worker replaces it`,
+    });
     await until(async () => (await comment('Hello').catch(() => ({ status: 0 }))).status === 201);
   }
-  const errors = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).get('collab_plugin_hook_errors_total')?.samples ?? [];
-  t.strictSame(errors.map(({ labels, value }) => ({ hook: labels['hook'], plugin: labels['plugin'], value })).toSorted((a, b) => a.value - b.value).filter(({ value }) => value > 0), [
-    { hook: 'GET loop', plugin: 'thoughtless', value: 1 },
-    { hook: 'comment.create', plugin: 'thoughtless', value: 2 },
-  ]);
+  const errors =
+    parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).get(
+      'collab_plugin_hook_errors_total',
+    )?.samples ?? [];
+  t.strictSame(
+    errors
+      .map(({ labels, value }) => ({ hook: labels['hook'], plugin: labels['plugin'], value }))
+      .toSorted((a, b) => a.value - b.value)
+      .filter(({ value }) => value > 0),
+    [
+      { hook: 'GET loop', plugin: 'thoughtless', value: 1 },
+      { hook: 'comment.create', plugin: 'thoughtless', value: 2 },
+    ],
+  );
 });

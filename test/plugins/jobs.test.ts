@@ -34,24 +34,54 @@ interface Jobs extends World {
   runUntil(id: string, afterMs: number, holds: (job: Job | undefined) => boolean): Promise<Job | undefined>;
 }
 
-/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the process that runs the jobs. `put` is that of `kv`. */
-async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; readonly rememberedGroups?: number; readonly put?: () => Promise<void> } = {}): Promise<Jobs> {
+/**
+ * The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the
+ * process that runs the jobs. `put` is that of `kv`.
+ */
+async function startJobs(
+  t: Test,
+  options: {
+    readonly beginsAtOnce?: boolean;
+    readonly rememberedGroups?: number;
+    readonly put?: () => Promise<void>;
+  } = {},
+): Promise<Jobs> {
   const world = await createWorld(t);
   const folder = tempFolder(t);
   const lines: Record<string, unknown>[] = [];
   const { rememberedGroups } = options;
-  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } });
+  const log = createLogger({
+    level: 'info',
+    name: 'background',
+    destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  });
   const metrics = new Metrics();
   const entry = { use, config: { folder } };
   const starterOf = (): QueueRunner | undefined => (options.beginsAtOnce === true ? runner : undefined);
   const services = (plugin: string): PluginServices => {
-    const local = localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true), starterOf });
+    const local = localServices(plugin, entry, {
+      ctx: world.ctx,
+      config: { publicUrl: '' },
+      log,
+      passes: () => Promise.resolve(true),
+      starterOf,
+    });
     const { put } = options;
     return put === undefined ? local : { ...local, kv: (environment) => Object.assign(local.kv(environment), { put }) };
   };
   const thread = new PluginThread(entry, { publicUrl: '', services, onEnd: reportEnds(log, metrics) });
   const info = await thread.start();
-  const runner: QueueRunner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics), ...(rememberedGroups === undefined ? {} : { rememberedGroups }) }, 0);
+  const runner: QueueRunner = new QueueRunner(
+    {
+      ctx: world.ctx,
+      log,
+      info,
+      thread,
+      meter: new HookMeter(info.name, metrics),
+      ...(rememberedGroups === undefined ? {} : { rememberedGroups }),
+    },
+    0,
+  );
   t.teardown(async () => {
     await runner.stop();
     await thread.stop();
@@ -80,7 +110,10 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; re
 
 const dueIn = (job: Job | undefined, { clock }: World): number => Date.parse(job?.dueAt ?? '') - clock.now();
 /** Whether this many attempts have ended in a failure. */
-const failed = (attempts: number, message: string) => (job: Job | undefined): boolean => job?.attempts === attempts && job.lastError === message;
+const failed =
+  (attempts: number, message: string) =>
+  (job: Job | undefined): boolean =>
+    job?.attempts === attempts && job.lastError === message;
 
 t.test('jobs of a plugin in its thread', async (t) => {
   const jobs = await startJobs(t);
@@ -106,7 +139,10 @@ t.test('jobs of a plugin in its thread', async (t) => {
 
   await t.test('a job that fails waits as its queue says, and is dead after the last attempt', async (t) => {
     await add('fail');
-    for (const [attempt, delay] of [[1, 1_000], [2, 60_000]] as const) {
+    for (const [attempt, delay] of [
+      [1, 1_000],
+      [2, 60_000],
+    ] as const) {
       const job = await runUntil('fail', attempt === 1 ? 0 : 1_100, failed(attempt, `attempt ${attempt} failed`));
       t.equal(job?.state, 'waiting');
       t.ok(dueIn(job, jobs) >= delay * 0.9 && dueIn(job, jobs) <= delay * 1.1, `due in ${dueIn(job, jobs)} ms`);
@@ -146,49 +182,72 @@ t.test('jobs of a plugin in its thread', async (t) => {
       await add(id, 'fail');
       await runUntil(id, 0, failed(1, 'attempt 1 failed'));
     }
-    t.match(jobs.lines, [{ level: 'warn', plugin: 'jobs', queue: 'work', job: 'fail-a', attempt: 1, reason: 'attempt 1 failed' }]);
+    t.match(jobs.lines, [
+      { level: 'warn', plugin: 'jobs', queue: 'work', job: 'fail-a', attempt: 1, reason: 'attempt 1 failed' },
+    ]);
     t.equal(jobs.lines.length, 1);
     for (const id of ['fail-a', 'fail-b']) await queue.remove(at, id);
   });
 });
 
-for (const [payload, reason] of [['exit', 'ended its thread'], ['loop', 'did not end within 2000 ms'], ['throw later', 'did not end within 2000 ms']] as const) {
-  t.test(`a job that always does "${payload}" is dead after its attempts, and those that run beside it succeed`, async (t) => {
-    const jobs = await startJobs(t);
-    const { runUntil, queue, at } = jobs;
-    await queue.add(at, [{ id: 'beside', payload: 'short' }, { id: 'bad', payload }, { id: 'after', payload: 'short' }]);
-    await runUntil('bad', 0, failed(1, reason));
-    // The others leave the queue only when they succeed; the clock stands still, so a failed one would go on waiting.
-    await until(async () => (await queue.count(at)).waiting === 1);
-    // Its error does not show whether the attempt has ended, but it is due later than a lease ends.
-    await runUntil('bad', 1_100, (job) => failed(2, reason)(job) && dueIn(job, jobs) > 30_000);
-    t.match(await runUntil('bad', 66_000, (job) => job?.state === 'dead'), { attempts: 3, lastError: reason });
-  });
+for (const [payload, reason] of [
+  ['exit', 'ended its thread'],
+  ['loop', 'did not end within 2000 ms'],
+  ['throw later', 'did not end within 2000 ms'],
+] as const) {
+  t.test(
+    `a job that always does "${payload}" is dead after its attempts, and those that run beside it succeed`,
+    async (t) => {
+      const jobs = await startJobs(t);
+      const { runUntil, queue, at } = jobs;
+      await queue.add(at, [
+        { id: 'beside', payload: 'short' },
+        { id: 'bad', payload },
+        { id: 'after', payload: 'short' },
+      ]);
+      await runUntil('bad', 0, failed(1, reason));
+      // The others leave the queue only when they succeed; the clock stands still, so a failed one would go on waiting.
+      await until(async () => (await queue.count(at)).waiting === 1);
+      // Its error does not show whether the attempt has ended, but it is due later than a lease ends.
+      await runUntil('bad', 1_100, (job) => failed(2, reason)(job) && dueIn(job, jobs) > 30_000);
+      t.match(await runUntil('bad', 66_000, (job) => job?.state === 'dead'), { attempts: 3, lastError: reason });
+    },
+  );
 }
 
-t.test('a job that another process was running when it was killed runs at once, and one that waits for its retry does not', async (t) => {
-  const { add, runUntil, ctx, queue, at, folder } = await startJobs(t);
-  const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
-  for (const id of ['fine', 'retried']) await add(id);
-  for (const id of ['fine', 'retried']) for (const job of await leaseJobs(ctx, address, [id], 12_000)) if (id === 'retried') await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
-  await runUntil('fine', 0, (job) => job === undefined);
-  t.match(await queue.get(at, 'retried'), { attempts: 1, lastError: 'x' });
-  t.notOk(existsSync(join(folder, 'retried.runs')));
-  // What this process leases itself it does not free.
-  await add('running', 'wait');
-  await runUntil('running', 0, (job) => job?.attempts === 1);
-  await runUntil('running', 0, (job) => job?.attempts === 1);
-  writeFileSync(join(folder, 'go on'), '');
-  await until(async () => (await queue.get(at, 'running')) === undefined);
-  t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
-});
+t.test(
+  'a job that another process was running when it was killed runs at once, and one that waits for its retry does not',
+  async (t) => {
+    const { add, runUntil, ctx, queue, at, folder } = await startJobs(t);
+    const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
+    for (const id of ['fine', 'retried']) await add(id);
+    for (const id of ['fine', 'retried'])
+      for (const job of await leaseJobs(ctx, address, [id], 12_000))
+        if (id === 'retried') await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
+    await runUntil('fine', 0, (job) => job === undefined);
+    t.match(await queue.get(at, 'retried'), { attempts: 1, lastError: 'x' });
+    t.notOk(existsSync(join(folder, 'retried.runs')));
+    // What this process leases itself it does not free.
+    await add('running', 'wait');
+    await runUntil('running', 0, (job) => job?.attempts === 1);
+    await runUntil('running', 0, (job) => job?.attempts === 1);
+    writeFileSync(join(folder, 'go on'), '');
+    await until(async () => (await queue.get(at, 'running')) === undefined);
+    t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
+  },
+);
 
 t.test('jobs of more failing groups than are kept in mind run in turn', async (t) => {
   const { ctx, clock, queue, at, runner } = await startJobs(t, { rememberedGroups: 1 });
   const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
   const ids = ['a', 'b', 'c'];
-  await queue.add(at, ids.map((id) => ({ id, payload: id, group: id })));
-  for (const id of ids) for (const job of await leaseJobs(ctx, address, [id], 12_000)) await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
+  await queue.add(
+    at,
+    ids.map((id) => ({ id, payload: id, group: id })),
+  );
+  for (const id of ids)
+    for (const job of await leaseJobs(ctx, address, [id], 12_000))
+      await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
   t.equal((await queue.get(at, 'a'))?.lastError, 'x');
   clock.advance(6_000);
   runner.poll();
@@ -233,7 +292,14 @@ t.test('jobs that are added in the process that runs them', async (t) => {
   });
 
   await t.test('run once, also when the id is added several times before the job has ended', async (t) => {
-    await Promise.all(Array.from({ length: 20 }, () => queue.add(at, [{ id: 'same', payload: 'wait' }, { id: 'same', payload: 'wait' }])));
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        queue.add(at, [
+          { id: 'same', payload: 'wait' },
+          { id: 'same', payload: 'wait' },
+        ]),
+      ),
+    );
     writeFileSync(join(folder, 'go on'), '');
     await until(async () => (await queue.count(at)).waiting === 0);
     t.equal(readFileSync(join(folder, 'same.runs'), 'utf8'), '.');
@@ -241,9 +307,15 @@ t.test('jobs that are added in the process that runs them', async (t) => {
   });
 
   await t.test('wait while all places are taken, and begin when one is free', async (t) => {
-    await queue.add(at, Array.from({ length: 12 }, (_, n) => ({ id: `wait_${n}`, payload: 'wait' })));
+    await queue.add(
+      at,
+      Array.from({ length: 12 }, (_, n) => ({ id: `wait_${n}`, payload: 'wait' })),
+    );
     const attempts = (await queue.list(at, { state: 'waiting' })).map((job) => job.attempts);
-    t.strictSame(attempts.toSorted((a, b) => a - b), [...Array<number>(4).fill(0), ...Array<number>(8).fill(1)]);
+    t.strictSame(
+      attempts.toSorted((a, b) => a - b),
+      [...Array<number>(4).fill(0), ...Array<number>(8).fill(1)],
+    );
     await add('behind');
     t.match(await queue.get(at, 'behind'), { attempts: 0 });
     writeFileSync(join(folder, 'go on'), '');
@@ -263,21 +335,25 @@ t.test('jobs that are added in the process that runs them', async (t) => {
   });
 });
 
-t.test('the deadline of a job does not count the time that the store takes, and a job that the store refuses is tried again without counting', async (t) => {
-  let release = (): void => {};
-  let put = (): Promise<void> => new Promise((resolve) => (release = resolve));
-  const jobs = await startJobs(t, { put: () => put() });
-  const job = { id: 'slow', payload: 'store', attempts: 0 };
-  const context = { environment: jobs.at, config: { folder: jobs.folder }, attempt: 1 };
-  const run = (payload: string, timeoutMs: number): Promise<unknown> => jobs.thread.run({ kind: 'job', index: 0 }, { ...job, payload }, context, timeoutMs);
-  const stored = run('store', 1_000);
-  await t.rejects(run('hang', 1_500), { message: 'did not end within 1500 ms' }, 'the time of another job goes on');
-  release();
-  await t.resolves(stored);
+t.test(
+  'the deadline of a job does not count the time that the store takes, and a job that the store refuses is tried again without counting',
+  async (t) => {
+    let release = (): void => {};
+    let put = (): Promise<void> => new Promise((resolve) => (release = resolve));
+    const jobs = await startJobs(t, { put: () => put() });
+    const job = { id: 'slow', payload: 'store', attempts: 0 };
+    const context = { environment: jobs.at, config: { folder: jobs.folder }, attempt: 1 };
+    const run = (payload: string, timeoutMs: number): Promise<unknown> =>
+      jobs.thread.run({ kind: 'job', index: 0 }, { ...job, payload }, context, timeoutMs);
+    const stored = run('store', 1_000);
+    await t.rejects(run('hang', 1_500), { message: 'did not end within 1500 ms' }, 'the time of another job goes on');
+    release();
+    await t.resolves(stored);
 
-  put = () => Promise.reject(diskFailed(new Error('EIO')));
-  await jobs.add('refused', 'store');
-  const refused = await jobs.runUntil('refused', 0, (found) => found?.lastError?.includes('I/O error') === true);
-  t.match(refused, { state: 'waiting', attempts: 0 });
-  t.equal(dueIn(refused, jobs), 1_000);
-});
+    put = () => Promise.reject(diskFailed(new Error('EIO')));
+    await jobs.add('refused', 'store');
+    const refused = await jobs.runUntil('refused', 0, (found) => found?.lastError?.includes('I/O error') === true);
+    t.match(refused, { state: 'waiting', attempts: 0 });
+    t.equal(dueIn(refused, jobs), 1_000);
+  },
+);

@@ -20,11 +20,20 @@ t.test('a start loads a plugin to check it, and then only where its hooks run', 
   const loads = readFileSync(join(folder, 'counted-loads'), 'utf8').trim().split('\n');
   t.match(loads[0], /^thread /, 'in the thread that checks it');
   const [check] = loads;
-  t.strictSame(loads.filter((load) => load !== check), [`thread ${web}`], 'and in its own; not in the web worker beside that, nor in the background worker');
+  t.strictSame(
+    loads.filter((load) => load !== check),
+    [`thread ${web}`],
+    'and in its own; not in the web worker beside that, nor in the background worker',
+  );
 });
 
 t.test('plugins that are checked together each have their own outcome, whatever the others do', async (t) => {
-  const entries = [{ use: fixture('good'), config: { word: 'x' } }, { use: fixture('exits'), optional: true }, { use: fixture('no-default'), optional: true }, { use: 'moderation-rules' }];
+  const entries = [
+    { use: fixture('good'), config: { word: 'x' } },
+    { use: fixture('exits'), optional: true },
+    { use: fixture('no-default'), optional: true },
+    { use: 'moderation-rules' },
+  ];
   const checked = await checkPlugins(entries, '');
   t.match(checked, [
     { checked: { name: 'good', isolated: false, runsInWebWorkers: true } },

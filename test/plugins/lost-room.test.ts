@@ -23,12 +23,18 @@ const loseRoom: Change = (tenant) => confine(tenant, ['kept']);
 
 /** The user mutes the thread in the room `lost`. */
 const muteThread: Change = async (tenant, threadId) => {
-  done(200, await tenant.request('POST', `/threads/${threadId}/subscription`, { body: { userId: 'bob', action: 'mute' } }));
+  done(
+    200,
+    await tenant.request('POST', `/threads/${threadId}/subscription`, { body: { userId: 'bob', action: 'mute' } }),
+  );
 };
 
 /** The comment in the room `lost` no longer mentions the user. */
 const editMentionAway: Change = async (tenant, threadId) => {
-  const { items } = done<{ items: { id: string }[] }>(200, await tenant.request('GET', `/threads/${threadId}/comments`));
+  const { items } = done<{ items: { id: string }[] }>(
+    200,
+    await tenant.request('GET', `/threads/${threadId}/comments`),
+  );
   done(200, await tenant.request('PATCH', `/comments/${items[0]?.id}`, { body: { body: 'In lost', mentions: [] } }));
   await handled(consumers, service.ctx, tenant.environment);
 };
@@ -39,8 +45,8 @@ async function confine(tenant: Tenant, rooms: readonly string[]): Promise<void> 
 }
 
 /**
- * Gives the plugin the notifications of bob, who is mentioned in the rooms `lost` and `kept` while his token has both, and makes
- * the change. The notifications are those of a real server.
+ * Gives the plugin the notifications of bob, who is mentioned in the rooms `lost` and `kept` while his token has both,
+ * and makes the change. The notifications are those of a real server.
  */
 async function notifyBob(host: TestHost, change: Change): Promise<void> {
   const tenant = await service.tenant(`lost-${++tenants}`);
@@ -70,7 +76,9 @@ const changes = [
 for (const [reason, change] of changes) {
   t.test(`a mail has no comment ${reason}`, async (t) => {
     const server = await startMailServer(t);
-    const host = await hostPlugin(email, { config: { smtp: { host: '127.0.0.1', port: server.port, tls: 'none' }, from: 'comments@example.com' } });
+    const host = await hostPlugin(email, {
+      config: { smtp: { host: '127.0.0.1', port: server.port, tls: 'none' }, from: 'comments@example.com' },
+    });
     await notifyBob(host, change);
     await host.runJobs(5 * 60_000);
     t.equal(server.mails.length, 1);
@@ -85,10 +93,16 @@ for (const [reason, change] of changes) {
     await host.command('keys');
     const browser = newBrowser();
     const { p256dh, auth } = browser;
-    await host.route('POST subscription', { userId: 'bob', body: JSON.stringify({ endpoint: receiver.url, keys: { p256dh, auth } }) });
+    await host.route('POST subscription', {
+      userId: 'bob',
+      body: JSON.stringify({ endpoint: receiver.url, keys: { p256dh, auth } }),
+    });
     await notifyBob(host, change);
     await host.runJobs();
-    t.strictSame(receiver.received.map(({ body }) => (JSON.parse(browser.decrypt(body)) as { body: string }).body), ['In kept']);
+    t.strictSame(
+      receiver.received.map(({ body }) => (JSON.parse(browser.decrypt(body)) as { body: string }).body),
+      ['In kept'],
+    );
     t.same(await host.queue('pushes').count(), { waiting: 0, dead: 0 });
   });
 }

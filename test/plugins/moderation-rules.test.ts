@@ -4,16 +4,42 @@ import { hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
 import { commentCreated, userUpdated } from '../helpers/plugin-events.ts';
 
 const write = (host: TestHost, body: string, userId = 'ann') =>
-  host.filter('comment.create', { roomId: 'room', threadId: 'th_1', comment: { userId, body, mentions: [], metadata: {}, attachmentIds: [] } }, { kind: 'user', userId, role: 'member' }) as Promise<{ outcome: string; reason?: string; message?: string } | undefined>;
+  host.filter(
+    'comment.create',
+    { roomId: 'room', threadId: 'th_1', comment: { userId, body, mentions: [], metadata: {}, attachmentIds: [] } },
+    { kind: 'user', userId, role: 'member' },
+  ) as Promise<{ outcome: string; reason?: string; message?: string } | undefined>;
 
 /** A rule, texts to which it applies, and texts to which it does not. */
-const table: readonly { readonly title: string; readonly rule: object; readonly applies: readonly string[]; readonly passes: readonly string[] }[] = [
+const table: readonly {
+  readonly title: string;
+  readonly rule: object;
+  readonly applies: readonly string[];
+  readonly passes: readonly string[];
+}[] = [
   {
     title: 'words, however they are disguised',
     rule: { type: 'words', words: ['viagra', 'free money', 'crypto*'] },
     applies: [
-      'Buy VIAGRA now', 'viagra', '(viagra)', 'Vïágrà', 'ｖｉａｇｒａ', 'v\u200bi\u200da\u00adgra', 'vi\ufe0fagra', 'v1agr@', 'V!agra', 'ѵіаgrа', 'vιαgrα', '𝓿𝓲𝓪𝓰𝓻𝓪', 'vi\u2060agra', '\u202eviagra',
-      'free   money', 'Free\nmoney!', 'free-money', 'cryptocurrency', 'Crypto',
+      'Buy VIAGRA now',
+      'viagra',
+      '(viagra)',
+      'Vïágrà',
+      'ｖｉａｇｒａ',
+      'v\u200bi\u200da\u00adgra',
+      'vi\ufe0fagra',
+      'v1agr@',
+      'V!agra',
+      'ѵіаgrа',
+      'vιαgrα',
+      '𝓿𝓲𝓪𝓰𝓻𝓪',
+      'vi\u2060agra',
+      '\u202eviagra',
+      'free   money',
+      'Free\nmoney!',
+      'free-money',
+      'cryptocurrency',
+      'Crypto',
     ],
     passes: ['', 'viagrama', 'via gra', 'freemoney', 'money free', 'encrypto', 'the year 2026', '😀'],
   },
@@ -32,15 +58,28 @@ const table: readonly { readonly title: string; readonly rule: object; readonly 
   {
     title: 'more links than allowed',
     rule: { type: 'links', max: 1, allow: ['example.com'] },
-    applies: ['http://a.test http://b.test', 'www.a.test and https://b.test/x', 'evil.test/a evil.test/b', 'ＨＴＴＰ://a.test http://b.test', 'http://example.com.evil.test http://b.test'],
-    passes: ['http://a.test', 'http://example.com http://docs.example.com http://a.test', 'e.g. a.b', 'one/two three/four', 'ann@a.test bob@b.test'],
+    applies: [
+      'http://a.test http://b.test',
+      'www.a.test and https://b.test/x',
+      'evil.test/a evil.test/b',
+      'ＨＴＴＰ://a.test http://b.test',
+      'http://example.com.evil.test http://b.test',
+    ],
+    passes: [
+      'http://a.test',
+      'http://example.com http://docs.example.com http://a.test',
+      'e.g. a.b',
+      'one/two three/four',
+      'ann@a.test bob@b.test',
+    ],
   },
 ];
 
 for (const { title, rule, applies, passes } of table) {
   t.test(title, async (t) => {
     const host = await hostPlugin(rules, { config: { rules: [rule] } });
-    for (const text of applies) t.match(await write(host, text), { outcome: 'hold', reason: String }, JSON.stringify(text.slice(0, 60)));
+    for (const text of applies)
+      t.match(await write(host, text), { outcome: 'hold', reason: String }, JSON.stringify(text.slice(0, 60)));
     for (const text of passes) t.equal(await write(host, text), undefined, JSON.stringify(text.slice(0, 60)));
   });
 }
@@ -49,17 +88,39 @@ t.test('any text of 10 000 characters is checked against 100 rules in a few mill
   const host = await hostPlugin(rules, {
     config: {
       rules: [
-        ...Array.from({ length: 40 }, (_, rule) => ({ type: 'words', words: ['賭博', ...Array.from({ length: 200 }, (_, word) => `word${rule}x${word}`)] })),
-        ...Array.from({ length: 30 }, (_, rule) => ({ type: 'patterns', patterns: [`\\b\\d{${10 + rule}}\\b`, `(x${rule}+)+$`] })),
-        ...Array.from({ length: 20 }, (_, rule) => ({ type: 'links', max: 100, allow: ['example.com', `host${rule}.test`] })),
+        ...Array.from({ length: 40 }, (_, rule) => ({
+          type: 'words',
+          words: ['賭博', ...Array.from({ length: 200 }, (_, word) => `word${rule}x${word}`)],
+        })),
+        ...Array.from({ length: 30 }, (_, rule) => ({
+          type: 'patterns',
+          patterns: [`\\b\\d{${10 + rule}}\\b`, `(x${rule}+)+$`],
+        })),
+        ...Array.from({ length: 20 }, (_, rule) => ({
+          type: 'links',
+          max: 100,
+          allow: ['example.com', `host${rule}.test`],
+        })),
         ...Array.from({ length: 10 }, () => ({ type: 'repeats', max: 50, minutes: 60 })),
       ],
     },
   });
   await write(host, 'compiles the rules');
   const nasty = [
-    `a${'‼'.repeat(9_998)}b`, '\ufdfa'.repeat(10_000), '\u3316'.repeat(10_000), `a${'\u0301\u0316'.repeat(4_999)}`, '\u0344'.repeat(10_000), '각'.repeat(10_000),
-    `${'a-'.repeat(4_999)}/x`, `${'a.'.repeat(4_999)}/`, 'a+'.repeat(5_000), 'a1.bc/ '.repeat(1_428), `http://${'a.'.repeat(4_990)}`, '賭'.repeat(10_000), '1a'.repeat(5_000), 'word1x '.repeat(1_428),
+    `a${'‼'.repeat(9_998)}b`,
+    '\ufdfa'.repeat(10_000),
+    '\u3316'.repeat(10_000),
+    `a${'\u0301\u0316'.repeat(4_999)}`,
+    '\u0344'.repeat(10_000),
+    '각'.repeat(10_000),
+    `${'a-'.repeat(4_999)}/x`,
+    `${'a.'.repeat(4_999)}/`,
+    'a+'.repeat(5_000),
+    'a1.bc/ '.repeat(1_428),
+    `http://${'a.'.repeat(4_990)}`,
+    '賭'.repeat(10_000),
+    '1a'.repeat(5_000),
+    'word1x '.repeat(1_428),
   ];
   for (const text of nasty) {
     const times = [];
@@ -76,14 +137,24 @@ t.test('any text of 10 000 characters is checked against 100 rules in a few mill
 
 t.test('padding does not hide what follows it', async (t) => {
   const host = await hostPlugin(rules, { config: { rules: [{ type: 'words', words: ['viagra'] }] } });
-  for (const text of [`${'\ufdfa'.repeat(9_000)}viagra`, `v${'\u0301'.repeat(9_000)}iagra`, `${'‼'.repeat(9_000)}viagra`, `viagra${'‼'.repeat(9_000)}`]) {
+  for (const text of [
+    `${'\ufdfa'.repeat(9_000)}viagra`,
+    `v${'\u0301'.repeat(9_000)}iagra`,
+    `${'‼'.repeat(9_000)}viagra`,
+    `viagra${'‼'.repeat(9_000)}`,
+  ]) {
     t.match(await write(host, text), { outcome: 'hold' }, JSON.stringify(text.slice(0, 12)));
   }
 });
 
 t.test('a rule holds with its reason, or rejects with its message, and a rejection comes first', async (t) => {
   const host = await hostPlugin(rules, {
-    config: { rules: [{ type: 'words', words: ['held'], name: 'terms' }, { type: 'words', words: ['refused'], action: 'reject', message: 'Please be kind.' }] },
+    config: {
+      rules: [
+        { type: 'words', words: ['held'], name: 'terms' },
+        { type: 'words', words: ['refused'], action: 'reject', message: 'Please be kind.' },
+      ],
+    },
   });
   t.strictSame(await write(host, 'held'), { outcome: 'hold', reason: 'terms: contains “held”' });
   t.strictSame(await write(host, 'held and refused'), { outcome: 'reject', message: 'Please be kind.', status: 403 });
@@ -92,8 +163,19 @@ t.test('a rule holds with its reason, or rejects with its message, and a rejecti
 t.test('edits and threads are checked too', async (t) => {
   const host = await hostPlugin(rules, { config: { rules: [{ type: 'words', words: ['bad'] }] } });
   const comment = { userId: 'ann', body: 'bad', mentions: [], metadata: {}, attachmentIds: [] };
-  t.match(await host.filter('thread.create', { roomId: 'room', position: null, metadata: {}, comment }), { outcome: 'hold' });
-  t.match(await host.filter('comment.update', { roomId: 'room', threadId: 'th_1', commentId: 'cm_1', before: { ...comment, body: 'good' }, comment }), { outcome: 'hold' });
+  t.match(await host.filter('thread.create', { roomId: 'room', position: null, metadata: {}, comment }), {
+    outcome: 'hold',
+  });
+  t.match(
+    await host.filter('comment.update', {
+      roomId: 'room',
+      threadId: 'th_1',
+      commentId: 'cm_1',
+      before: { ...comment, body: 'good' },
+      comment,
+    }),
+    { outcome: 'hold' },
+  );
 });
 
 t.test('the same text again and again, also slightly changed, is held for a while', async (t) => {
@@ -138,16 +220,35 @@ t.test('a user who was erased is held again, and nothing is stored about them', 
 
 t.test('backends and moderators are exempt, unless configured otherwise', async (t) => {
   const rule = { type: 'words', words: ['bad'] };
-  const payload = { roomId: 'room', threadId: 'th_1', comment: { userId: 'ann', body: 'bad', mentions: [], metadata: {}, attachmentIds: [] } };
+  const payload = {
+    roomId: 'room',
+    threadId: 'th_1',
+    comment: { userId: 'ann', body: 'bad', mentions: [], metadata: {}, attachmentIds: [] },
+  };
   const backend = { kind: 'backend', userId: null, role: null } as const;
   const moderator = { kind: 'user', userId: 'mod', role: 'moderator' } as const;
   const lenient = await hostPlugin(rules, { config: { rules: [rule] } });
-  t.strictSame([await lenient.filter('comment.create', payload, backend), await lenient.filter('comment.create', payload, moderator)], [undefined, undefined]);
+  t.strictSame(
+    [
+      await lenient.filter('comment.create', payload, backend),
+      await lenient.filter('comment.create', payload, moderator),
+    ],
+    [undefined, undefined],
+  );
   const strict = await hostPlugin(rules, { config: { rules: [rule], exemptBackends: false, exemptModerators: false } });
-  t.match([await strict.filter('comment.create', payload, backend), await strict.filter('comment.create', payload, moderator)], [{ outcome: 'hold' }, { outcome: 'hold' }]);
+  t.match(
+    [
+      await strict.filter('comment.create', payload, backend),
+      await strict.filter('comment.create', payload, moderator),
+    ],
+    [{ outcome: 'hold' }, { outcome: 'hold' }],
+  );
 });
 
 t.test('a pattern that RE2 does not know is refused by its text', async (t) => {
-  await t.rejects(hostPlugin(rules, { config: { rules: [{ type: 'patterns', patterns: ['fine', '(?=x)'] }] } }), /rule 1 has the pattern .*\(\?=x\).*, which is not a regular expression of RE2[^]*(?<!not an array)$/);
+  await t.rejects(
+    hostPlugin(rules, { config: { rules: [{ type: 'patterns', patterns: ['fine', '(?=x)'] }] } }),
+    /rule 1 has the pattern .*\(\?=x\).*, which is not a regular expression of RE2[^]*(?<!not an array)$/,
+  );
   await t.rejects(hostPlugin(rules, { config: { rules: [{ type: 'unknown' }] } }), /wrong configuration/);
 });

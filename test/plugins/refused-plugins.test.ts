@@ -9,7 +9,10 @@ import { newFolder } from '../helpers/new-folder.ts';
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plugins/${name}.mjs`, import.meta.url));
 
 /** Starts a server with a configuration that it must refuse, and returns what it says. */
-async function refusal(plugins: readonly object[], env: Readonly<Record<string, string>>): Promise<{ code: number | null; stderr: string }> {
+async function refusal(
+  plugins: readonly object[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ code: number | null; stderr: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
   try {
     writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
@@ -21,30 +24,140 @@ async function refusal(plugins: readonly object[], env: Readonly<Record<string, 
 
 const rows: readonly [what: string, plugins: readonly object[], bad: string, message: RegExp][] = [
   ['a missing path', [{ use: './nowhere.mjs' }], '', /nowhere\.mjs: there is no such module/],
-  ['a package that is not installed', [{ use: 'collab-plugin-nowhere' }], '', /plugin collab-plugin-nowhere: is neither a shipped plugin nor a package installed in/],
-  ['a misspelt shipped plugin', [{ use: 'webhok' }], '', /plugin webhok: is neither a shipped plugin nor a package installed in .*; did you mean webhook\?/],
-  ['a module that throws', [{ use: fixture('bad') }], 'throws at load', /plugin .*bad\.mjs: its module failed to load: broken module/],
+  [
+    'a package that is not installed',
+    [{ use: 'collab-plugin-nowhere' }],
+    '',
+    /plugin collab-plugin-nowhere: is neither a shipped plugin nor a package installed in/,
+  ],
+  [
+    'a misspelt shipped plugin',
+    [{ use: 'webhok' }],
+    '',
+    /plugin webhok: is neither a shipped plugin nor a package installed in .*; did you mean webhook\?/,
+  ],
+  [
+    'a module that throws',
+    [{ use: fixture('bad') }],
+    'throws at load',
+    /plugin .*bad\.mjs: its module failed to load: broken module/,
+  ],
   ['a setup that throws', [{ use: fixture('bad') }], 'throws at setup', /plugin bad: its setup failed: broken setup/],
-  ['an onError that does not exist', [{ use: fixture('bad') }], 'wrong onError', /plugin bad: its setup failed: onError of the filter comment\.create must be open, closed or hold, not "close"/],
-  ['a priority that is no number', [{ use: fixture('bad') }], 'wrong priority', /plugin bad: its setup failed: priority of the filter comment\.create must be a whole number, not "200"/],
-  ['a route with a credential that does not exist', [{ use: fixture('bad') }], 'wrong credential', /plugin bad: its setup failed: credential of the route open must be user, secret or public, not "secrets"/],
-  ['a route without a method', [{ use: fixture('bad') }], 'no method', /plugin bad: its setup failed: method of the route open must be GET, POST or DELETE/],
-  ['a queue without retryDelaysMs', [{ use: fixture('bad') }], 'no retries', /plugin bad: its setup failed: retryDelaysMs of the queue work must be an array of at most 100 whole numbers/],
-  ['two commands of one name', [{ use: fixture('bad') }], 'two commands', /plugin bad: its setup failed: two commands are named add/],
-  ['another version of the API', [{ use: fixture('bad') }], 'wrong version', /apiVersion is 2, but this version of Collab takes 1/],
+  [
+    'an onError that does not exist',
+    [{ use: fixture('bad') }],
+    'wrong onError',
+    /plugin bad: its setup failed: onError of the filter comment\.create must be open, closed or hold, not "close"/,
+  ],
+  [
+    'a priority that is no number',
+    [{ use: fixture('bad') }],
+    'wrong priority',
+    /plugin bad: its setup failed: priority of the filter comment\.create must be a whole number, not "200"/,
+  ],
+  [
+    'a route with a credential that does not exist',
+    [{ use: fixture('bad') }],
+    'wrong credential',
+    /plugin bad: its setup failed: credential of the route open must be user, secret or public, not "secrets"/,
+  ],
+  [
+    'a route without a method',
+    [{ use: fixture('bad') }],
+    'no method',
+    /plugin bad: its setup failed: method of the route open must be GET, POST or DELETE/,
+  ],
+  [
+    'a queue without retryDelaysMs',
+    [{ use: fixture('bad') }],
+    'no retries',
+    /plugin bad: its setup failed: retryDelaysMs of the queue work must be an array of at most 100 whole numbers/,
+  ],
+  [
+    'two commands of one name',
+    [{ use: fixture('bad') }],
+    'two commands',
+    /plugin bad: its setup failed: two commands are named add/,
+  ],
+  [
+    'another version of the API',
+    [{ use: fixture('bad') }],
+    'wrong version',
+    /apiVersion is 2, but this version of Collab takes 1/,
+  ],
   ['no default export', [{ use: fixture('no-default') }], '', /no default export made by definePlugin/],
-  ['an option out of bounds', [{ use: fixture('bad'), config: { size: 0 } }], '', /plugin bad: config\.size must be at least 1/],
-  ['a secret that is none', [{ use: 'moderation-http', config: { url: 'http://127.0.0.1:1', secret: 'abc' } }], '', /plugin moderation-http: config\.secret must match \^whsec_\S+$/m],
-  ['a rule of a type that does not exist', [{ use: 'moderation-rules', config: { rules: [{ type: 'wrods', words: ['a'] }] } }], '', /plugin moderation-rules: config\.rules\[0\]\.type must be one of words, patterns, links, repeats, rate, first-comment, not "wrods"/],
-  ['a rule with a wrong option', [{ use: 'moderation-rules', config: { rules: [{ type: 'links' }, { type: 'words', words: 'a' }] } }], '', /plugin moderation-rules: config\.rules\[1\]\.words must be an array, not "a"/],
-  ['a rule without what it needs', [{ use: 'moderation-rules', config: { rules: [{ type: 'rate' }] } }], '', /plugin moderation-rules: config\.rules\[0\]\.max is required/],
-  ['a rule without a type', [{ use: 'moderation-rules', config: { rules: [{ words: ['a'] }] } }], '', /plugin moderation-rules: config\.rules\[0\]\.type is required: one of words/],
-  ['an unknown option', [{ use: fixture('bad'), config: { siez: 1 } }], '', /plugin bad: config\.siez is not an option; did you mean size\?/],
-  ['an option of an environment', [{ use: fixture('bad'), environments: { staging: { config: { size: 'x' } } } }], '', /plugin bad: environments\.staging\.config\.size must be an integer/],
-  ['two plugins of one name', [{ use: fixture('bad') }, { use: fixture('bad') }], '', /another entry of plugins has a plugin that is named bad too/],
-  ['the name of the plugin that is loaded by default', [{ use: fixture('bad') }], 'name of a shipped plugin', /plugin .*bad\.mjs: its name webhook is that of a plugin that ships with Collab; give it another name/],
-  ['the same, with that plugin turned off', [{ use: 'webhook', enabled: false }, { use: fixture('bad') }], 'name of a shipped plugin', /bad\.mjs: its name webhook is that of a plugin that ships with Collab/],
-  ['an unknown field of an entry', [{ use: fixture('bad'), priorty: 1 }], '', /plugins\[0\]\.priorty is not an option of a plugin/],
+  [
+    'an option out of bounds',
+    [{ use: fixture('bad'), config: { size: 0 } }],
+    '',
+    /plugin bad: config\.size must be at least 1/,
+  ],
+  [
+    'a secret that is none',
+    [{ use: 'moderation-http', config: { url: 'http://127.0.0.1:1', secret: 'abc' } }],
+    '',
+    /plugin moderation-http: config\.secret must match \^whsec_\S+$/m,
+  ],
+  [
+    'a rule of a type that does not exist',
+    [{ use: 'moderation-rules', config: { rules: [{ type: 'wrods', words: ['a'] }] } }],
+    '',
+    /plugin moderation-rules: config\.rules\[0\]\.type must be one of words, patterns, links, repeats, rate, first-comment, not "wrods"/,
+  ],
+  [
+    'a rule with a wrong option',
+    [{ use: 'moderation-rules', config: { rules: [{ type: 'links' }, { type: 'words', words: 'a' }] } }],
+    '',
+    /plugin moderation-rules: config\.rules\[1\]\.words must be an array, not "a"/,
+  ],
+  [
+    'a rule without what it needs',
+    [{ use: 'moderation-rules', config: { rules: [{ type: 'rate' }] } }],
+    '',
+    /plugin moderation-rules: config\.rules\[0\]\.max is required/,
+  ],
+  [
+    'a rule without a type',
+    [{ use: 'moderation-rules', config: { rules: [{ words: ['a'] }] } }],
+    '',
+    /plugin moderation-rules: config\.rules\[0\]\.type is required: one of words/,
+  ],
+  [
+    'an unknown option',
+    [{ use: fixture('bad'), config: { siez: 1 } }],
+    '',
+    /plugin bad: config\.siez is not an option; did you mean size\?/,
+  ],
+  [
+    'an option of an environment',
+    [{ use: fixture('bad'), environments: { staging: { config: { size: 'x' } } } }],
+    '',
+    /plugin bad: environments\.staging\.config\.size must be an integer/,
+  ],
+  [
+    'two plugins of one name',
+    [{ use: fixture('bad') }, { use: fixture('bad') }],
+    '',
+    /another entry of plugins has a plugin that is named bad too/,
+  ],
+  [
+    'the name of the plugin that is loaded by default',
+    [{ use: fixture('bad') }],
+    'name of a shipped plugin',
+    /plugin .*bad\.mjs: its name webhook is that of a plugin that ships with Collab; give it another name/,
+  ],
+  [
+    'the same, with that plugin turned off',
+    [{ use: 'webhook', enabled: false }, { use: fixture('bad') }],
+    'name of a shipped plugin',
+    /bad\.mjs: its name webhook is that of a plugin that ships with Collab/,
+  ],
+  [
+    'an unknown field of an entry',
+    [{ use: fixture('bad'), priorty: 1 }],
+    '',
+    /plugins\[0\]\.priorty is not an option of a plugin/,
+  ],
 ];
 
 t.test('the server refuses to start with a bad plugin, and says which and why', async (t) => {
@@ -65,24 +178,49 @@ t.test('a module that Node reads as CommonJS is refused with what to change', as
     writeFileSync(file, source);
     const { code, stderr } = await refusal([{ use: file }], {});
     t.equal(code, 2);
-    t.match(stderr, /its module failed to load: .*; plugins are ES modules: name the file \.mjs, or set "type": "module" in the package\.json of its folder/);
+    t.match(
+      stderr,
+      /its module failed to load: .*; plugins are ES modules: name the file \.mjs, or set "type": "module" in the package\.json of its folder/,
+    );
   }
 });
 
-t.test('`plugin check` refuses two plugins of one name, and the name of a shipped plugin, whose commands go on working', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  const bad = fixture('bad');
-  const configure = (...plugins: readonly object[]): void => writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
-  configure({ use: bad }, { use: bad, priority: 1 });
-  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 2, stdout: /bad 1\.0\.0: ok[^]*bad\.mjs: another entry of plugins has a plugin that is named bad too; remove one of the two/, stderr: /1 of 3 plugins cannot be loaded/ });
-  await newFolder(dir);
+t.test(
+  '`plugin check` refuses two plugins of one name, and the name of a shipped plugin, whose commands go on working',
+  async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    const bad = fixture('bad');
+    const configure = (...plugins: readonly object[]): void =>
+      writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+    configure({ use: bad }, { use: bad, priority: 1 });
+    t.match(await collab(['plugin', 'check', '--dir', dir]), {
+      code: 2,
+      stdout:
+        /bad 1\.0\.0: ok[^]*bad\.mjs: another entry of plugins has a plugin that is named bad too; remove one of the two/,
+      stderr: /1 of 3 plugins cannot be loaded/,
+    });
+    await newFolder(dir);
 
-  configure({ use: bad });
-  const env = { BAD: 'name of a shipped plugin' };
-  for (const args of [['plugin', 'check', '--dir', dir], ['plugin', 'check', bad, '--dir', dir]]) {
-    t.match(await collab(args, { env }), { code: 2, stdout: /bad\.mjs: its name webhook is that of a plugin that ships with Collab/, stderr: /cannot be loaded/ });
-  }
-  t.match(await collab(['webhook', 'list', '--env', 'default', '--dir', dir], { env }), { code: 0, stdout: /Environment default has no webhook endpoints/ });
-  t.match(await collab(['plugin', 'new', 'webhook'], { cwd: dir }), { code: 2, stderr: /The name webhook is that of a plugin that ships with Collab/ });
-});
+    configure({ use: bad });
+    const env = { BAD: 'name of a shipped plugin' };
+    for (const args of [
+      ['plugin', 'check', '--dir', dir],
+      ['plugin', 'check', bad, '--dir', dir],
+    ]) {
+      t.match(await collab(args, { env }), {
+        code: 2,
+        stdout: /bad\.mjs: its name webhook is that of a plugin that ships with Collab/,
+        stderr: /cannot be loaded/,
+      });
+    }
+    t.match(await collab(['webhook', 'list', '--env', 'default', '--dir', dir], { env }), {
+      code: 0,
+      stdout: /Environment default has no webhook endpoints/,
+    });
+    t.match(await collab(['plugin', 'new', 'webhook'], { cwd: dir }), {
+      code: 2,
+      stderr: /The name webhook is that of a plugin that ships with Collab/,
+    });
+  },
+);

@@ -19,8 +19,8 @@ t.test('Retry-After is read as seconds or as a date, and anything else as none',
     '1e3': null,
     '5 seconds': null,
     '2026': 2_026_000,
-    'Mon': null,
-    'soon': null,
+    Mon: null,
+    soon: null,
   };
   for (const [header, ms] of Object.entries(waits)) {
     receiver.answer = { status: 429, headers: { 'retry-after': header } };

@@ -52,11 +52,32 @@ t.test('an event arrives signed, with its type, time, data and position', async 
   await host.runJobs();
   t.equal(receiver.received.length, 1);
   const [received] = receiver.received as [Received];
-  t.match(received, { method: 'POST', headers: { 'content-type': 'application/json', 'webhook-id': 'evt_7', 'webhook-timestamp': String(host.clock.now() / 1_000) } });
-  t.equal(received.headers['webhook-signature'], new Webhook(added.secret).sign('evt_7', new Date(host.clock.now()), received.body.toString()));
+  t.match(received, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': 'evt_7',
+      'webhook-timestamp': String(host.clock.now() / 1_000),
+    },
+  });
+  t.equal(
+    received.headers['webhook-signature'],
+    new Webhook(added.secret).sign('evt_7', new Date(host.clock.now()), received.body.toString()),
+  );
   const body = bodyOf(received);
   t.same(Object.keys(body), ['type', 'timestamp', 'data']);
-  t.match(body, { type: 'comment.created', timestamp: '2026-01-05T12:00:00.000Z', data: { id: 'com_1', body: 'Grüße', seq: 7, roomId: 'page-1', threadId: 'thr_1', actor: { userId: 'ann', via: 'rest' } } });
+  t.match(body, {
+    type: 'comment.created',
+    timestamp: '2026-01-05T12:00:00.000Z',
+    data: {
+      id: 'com_1',
+      body: 'Grüße',
+      seq: 7,
+      roomId: 'page-1',
+      threadId: 'thr_1',
+      actor: { userId: 'ann', via: 'rest' },
+    },
+  });
   t.equal(received.body.toString(), JSON.stringify(body), 'minified');
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 0 });
 });
@@ -73,7 +94,11 @@ t.test('a long event is sent as ids alone', async (t) => {
   const { host, receiver } = await setUp(t);
   await host.emit(commentCreated(1, { body: 'é'.repeat(10_000), metadata: { note: 'x'.repeat(4_000) } }));
   await host.emit(commentCreated(2, { body: 'x'.repeat(10_000) }));
-  const thread = { ...commentCreated(3), type: 'thread.created' as const, data: { thread: { id: 'thr_1', metadata: { a: 'x'.repeat(30_000) } }, comment: { id: 'com_1', body: 'Hi' } } };
+  const thread = {
+    ...commentCreated(3),
+    type: 'thread.created' as const,
+    data: { thread: { id: 'thr_1', metadata: { a: 'x'.repeat(30_000) } }, comment: { id: 'com_1', body: 'Hi' } },
+  };
   await host.emit(thread);
   await host.runJobs();
   const [thin, full, created] = receiver.received as [Received, Received, Received];
@@ -85,37 +110,51 @@ t.test('a long event is sent as ids alone', async (t) => {
   t.notOk(created.body.toString().includes('Hi'));
 });
 
-t.test('a failed delivery is tried eight times with the same id and body, then listed, and replayed on demand', async (t) => {
-  const { host, receiver } = await setUp(t, 500);
-  await host.emit(commentCreated(1));
-  await host.runJobs();
-  const delays = [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
-  for (const [i, delay] of delays.entries()) {
-    await host.runJobs(delay - 1);
-    t.equal(receiver.received.length, i + 1, `not before ${delay} ms`);
-    await host.runJobs(1);
-    t.equal(receiver.received.length, i + 2);
-  }
-  await host.runJobs(100 * HOUR);
-  t.equal(receiver.received.length, 8);
-  t.equal(new Set(idsOf(receiver)).size, 1);
-  t.equal(new Set(receiver.received.map(({ body }) => body.toString())).size, 1);
-  t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 8, 'each attempt has its own time');
+t.test(
+  'a failed delivery is tried eight times with the same id and body, then listed, and replayed on demand',
+  async (t) => {
+    const { host, receiver } = await setUp(t, 500);
+    await host.emit(commentCreated(1));
+    await host.runJobs();
+    const delays = [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+    for (const [i, delay] of delays.entries()) {
+      await host.runJobs(delay - 1);
+      t.equal(receiver.received.length, i + 1, `not before ${delay} ms`);
+      await host.runJobs(1);
+      t.equal(receiver.received.length, i + 2);
+    }
+    await host.runJobs(100 * HOUR);
+    t.equal(receiver.received.length, 8);
+    t.equal(new Set(idsOf(receiver)).size, 1);
+    t.equal(new Set(receiver.received.map(({ body }) => body.toString())).size, 1);
+    t.equal(
+      new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size,
+      8,
+      'each attempt has its own time',
+    );
 
-  const { items } = (await host.command('failed')).json as unknown as { items: { id: string }[] };
-  t.match(items, [{ eventId: 'evt_1', type: 'comment.created', seq: 1, attempts: 8, reason: 'answered 500' }]);
-  t.match(host.logged.map(({ message }) => message), [/endpoint fails/, /not delivered after its last attempt/]);
-  receiver.answer = 204;
-  t.same((await host.command(`replay ${items[0]?.id}`)).json, { replayed: 1 });
-  await host.runJobs();
-  t.same(idsOf(receiver)[8], 'evt_1');
-  t.same((await host.command('failed')).json, { items: [] });
-  await t.rejects(host.command(`replay ${items[0]?.id}`), { name: 'UsageError', message: /no failed delivery/ });
-});
+    const { items } = (await host.command('failed')).json as unknown as { items: { id: string }[] };
+    t.match(items, [{ eventId: 'evt_1', type: 'comment.created', seq: 1, attempts: 8, reason: 'answered 500' }]);
+    t.match(
+      host.logged.map(({ message }) => message),
+      [/endpoint fails/, /not delivered after its last attempt/],
+    );
+    receiver.answer = 204;
+    t.same((await host.command(`replay ${items[0]?.id}`)).json, { replayed: 1 });
+    await host.runJobs();
+    t.same(idsOf(receiver)[8], 'evt_1');
+    t.same((await host.command('failed')).json, { items: [] });
+    await t.rejects(host.command(`replay ${items[0]?.id}`), { name: 'UsageError', message: /no failed delivery/ });
+  },
+);
 
 const failures: readonly (readonly [what: string, answer: Answer, reason: string | RegExp])[] = [
   ['an error', 500, 'answered 500'],
-  ['a redirect, which is not followed', { status: 302, headers: { location: '/elsewhere' } }, /answered 302: redirects are not followed/],
+  [
+    'a redirect, which is not followed',
+    { status: 302, headers: { location: '/elsewhere' } },
+    /answered 302: redirects are not followed/,
+  ],
   ['a refusal', 404, 'answered 404'],
   ['no answer', () => {}, /time/],
   ['a cut connection', (response) => void response.destroy(), /./],
@@ -132,9 +171,15 @@ for (const [what, answer, reason] of failures) {
     t.match(await listed(host), { enabled: true, failingReason: reason, failingSince: '2026-01-05T12:00:00.000Z' });
     receiver.answer = 200;
     await host.runJobs(5_000);
-    t.same(receiver.received.map(({ path }) => path), ['/', '/']);
+    t.same(
+      receiver.received.map(({ path }) => path),
+      ['/', '/'],
+    );
     t.match(await listed(host), { failingSince: null, failingReason: null });
-    t.match(host.logged.map(({ message }) => message), [/endpoint fails/, /answers again/]);
+    t.match(
+      host.logged.map(({ message }) => message),
+      [/endpoint fails/, /answers again/],
+    );
   });
 }
 
@@ -163,27 +208,54 @@ t.test('Retry-After of 429 and 503 makes the wait longer, but never shorter', as
   t.equal(receiver.received.length, 3);
 });
 
-t.test('the data of a user who was erased meanwhile is sent no more, neither at the next attempt nor by a replay', async (t) => {
-  const at = '2026-01-05T12:00:00.000Z';
-  const personal = { name: 'Zoe', avatarUrl: 'https://example.com/zoe.png', metadata: { phone: '555' } };
-  const updated = (seq: number) => ({ ...userUpdated(seq, 'zoe'), data: { ...(userUpdated(seq, 'zoe').data as object), ...personal } });
-  const user = { id: 'zoe', userId: 'zoe', email: null, kind: 'user', createdAt: at, updatedAt: at, firstSeenAt: null, lastSeenAt: null, ...personal } as const;
-  const { host, receiver, added } = await setUp(t, 500);
-  host.data.users.set('zoe', user);
-  await host.emit(updated(1));
-  await host.runJobs();
-  t.match(bodyOf(receiver.received[0] as Received), { data: personal }, 'before');
-  host.data.users.delete('zoe');
-  await host.runJobs(5_000);
-  t.match(bodyOf(receiver.received[1] as Received), { type: 'user.updated', timestamp: at, data: { userId: 'zoe', name: null, avatarUrl: null, metadata: {}, seq: 1 } });
-  t.notMatch(receiver.received[1]?.body.toString(), /Zoe|zoe\.png|555/);
-  host.data.users.set('zoe', { ...user, createdAt: '2026-01-05T12:00:05.000Z', name: 'Another Zoe' });
-  for (const wait of RETRY_DELAYS_MS.slice(1)) await host.runJobs(wait);
-  await host.command(`replay ${added.id}:evt_1`);
-  receiver.answer = 200;
-  await host.runJobs();
-  t.notMatch(receiver.received.slice(1).map(({ body }) => body.toString()).join(), /Zoe|zoe\.png|555/, 'also if another user has the id since');
-});
+t.test(
+  'the data of a user who was erased meanwhile is sent no more, neither at the next attempt nor by a replay',
+  async (t) => {
+    const at = '2026-01-05T12:00:00.000Z';
+    const personal = { name: 'Zoe', avatarUrl: 'https://example.com/zoe.png', metadata: { phone: '555' } };
+    const updated = (seq: number) => ({
+      ...userUpdated(seq, 'zoe'),
+      data: { ...(userUpdated(seq, 'zoe').data as object), ...personal },
+    });
+    const user = {
+      id: 'zoe',
+      userId: 'zoe',
+      email: null,
+      kind: 'user',
+      createdAt: at,
+      updatedAt: at,
+      firstSeenAt: null,
+      lastSeenAt: null,
+      ...personal,
+    } as const;
+    const { host, receiver, added } = await setUp(t, 500);
+    host.data.users.set('zoe', user);
+    await host.emit(updated(1));
+    await host.runJobs();
+    t.match(bodyOf(receiver.received[0] as Received), { data: personal }, 'before');
+    host.data.users.delete('zoe');
+    await host.runJobs(5_000);
+    t.match(bodyOf(receiver.received[1] as Received), {
+      type: 'user.updated',
+      timestamp: at,
+      data: { userId: 'zoe', name: null, avatarUrl: null, metadata: {}, seq: 1 },
+    });
+    t.notMatch(receiver.received[1]?.body.toString(), /Zoe|zoe\.png|555/);
+    host.data.users.set('zoe', { ...user, createdAt: '2026-01-05T12:00:05.000Z', name: 'Another Zoe' });
+    for (const wait of RETRY_DELAYS_MS.slice(1)) await host.runJobs(wait);
+    await host.command(`replay ${added.id}:evt_1`);
+    receiver.answer = 200;
+    await host.runJobs();
+    t.notMatch(
+      receiver.received
+        .slice(1)
+        .map(({ body }) => body.toString())
+        .join(),
+      /Zoe|zoe\.png|555/,
+      'also if another user has the id since',
+    );
+  },
+);
 
 t.test('410 disables the endpoint until it is enabled', async (t) => {
   const { host, receiver, added } = await setUp(t, 410);
@@ -194,7 +266,10 @@ t.test('410 disables the endpoint until it is enabled', async (t) => {
   t.match(await listed(host), { enabled: false, disabledReason: 'it answered 410 (gone)' });
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 2 });
   await host.emit(commentCreated(3));
-  await t.rejects(host.command(`replay ${added.id}`, { failed: true }), { message: /is disabled: it answered 410/, remedies: [/webhook enable .* enables it/] });
+  await t.rejects(host.command(`replay ${added.id}`, { failed: true }), {
+    message: /is disabled: it answered 410/,
+    remedies: [/webhook enable .* enables it/],
+  });
 
   receiver.answer = 200;
   await host.command(`enable ${added.id}`);
@@ -249,22 +324,29 @@ t.test('after a rotation both secrets sign until the overlap ends', async (t) =>
   await host.emit(commentCreated(2));
   await host.runJobs();
   const [both, one] = receiver.received.map((received) => String(received.headers['webhook-signature']).split(' '));
-  const signatures = (at: number, id: string, body: string): string[] => [secret, added.secret].map((key) => new Webhook(key).sign(id, new Date(at), body));
+  const signatures = (at: number, id: string, body: string): string[] =>
+    [secret, added.secret].map((key) => new Webhook(key).sign(id, new Date(at), body));
   t.same(both, signatures(host.clock.now() - 2 * HOUR, 'evt_1', String(receiver.received[0]?.body)));
   t.same(one, signatures(host.clock.now(), 'evt_2', String(receiver.received[1]?.body)).slice(0, 1));
-  await t.rejects(host.command(`rotate ${added.id}`, { overlapHours: '200' }), /--overlap-hours must be an integer from 0 to 168/);
+  await t.rejects(
+    host.command(`rotate ${added.id}`, { overlapHours: '200' }),
+    /--overlap-hours must be an integer from 0 to 168/,
+  );
 });
 
 t.test('each secret signs until its own overlap ends, whatever is rotated meanwhile', async (t) => {
   const { host, receiver, added } = await setUp(t);
-  const rotate = async (hours: string): Promise<string> => ((await host.command(`rotate ${added.id}`, { overlapHours: hours })).json as unknown as Added).secret;
+  const rotate = async (hours: string): Promise<string> =>
+    ((await host.command(`rotate ${added.id}`, { overlapHours: hours })).json as unknown as Added).secret;
   const secrets = [added.secret, await rotate('4'), await rotate('2')];
   const signers = async (seq: number): Promise<number[]> => {
     await host.emit(commentCreated(seq));
     await host.runJobs();
     const { headers, body } = receiver.received.at(-1) ?? {};
     const signatures = String(headers?.['webhook-signature']).split(' ');
-    return secrets.flatMap((secret, n) => (signatures.includes(new Webhook(secret).sign(`evt_${seq}`, new Date(host.clock.now()), String(body))) ? [n] : []));
+    return secrets.flatMap((secret, n) =>
+      signatures.includes(new Webhook(secret).sign(`evt_${seq}`, new Date(host.clock.now()), String(body))) ? [n] : [],
+    );
   };
   t.same(await signers(1), [0, 1, 2]);
   host.clock.advance(2 * HOUR);
@@ -284,12 +366,17 @@ t.test('a secret that was replaced before secrets were kept in a list signs unti
   await host.command(`rotate ${added.id}`, { overlapHours: '1' });
   await host.emit(commentCreated(1));
   await host.runJobs();
-  t.ok(String(receiver.received[0]?.headers['webhook-signature']).includes(new Webhook(old).sign('evt_1', new Date(host.clock.now()), String(receiver.received[0]?.body))));
+  t.ok(
+    String(receiver.received[0]?.headers['webhook-signature']).includes(
+      new Webhook(old).sign('evt_1', new Date(host.clock.now()), String(receiver.received[0]?.body)),
+    ),
+  );
 });
 
 t.test('a range of the log is sent again, without what the endpoint does not receive', async (t) => {
   const { host, receiver, added } = await setUp(t, 200, { events: 'comment.created' });
-  for (let seq = 1; seq <= 6; seq++) await host.emit(seq === 4 ? { ...commentCreated(seq), type: 'thread.resolved' } : commentCreated(seq));
+  for (let seq = 1; seq <= 6; seq++)
+    await host.emit(seq === 4 ? { ...commentCreated(seq), type: 'thread.resolved' } : commentCreated(seq));
   await host.runJobs();
   receiver.received.length = 0;
   t.same((await host.command(`replay ${added.id}`, { from: '2', to: '5' })).json, { replayed: 3 });
@@ -298,8 +385,14 @@ t.test('a range of the log is sent again, without what the endpoint does not rec
   host.data.log.splice(0, 3);
   const partly = await host.command(`replay ${added.id}`, { from: '2' });
   t.same(partly.json, { replayed: 2, missing: { from: 2, to: 3 } });
-  t.equal(partly.text, '2 deliveries are due now. The events 2 to 3 are no longer in the log, so they cannot be delivered again.');
-  t.same((await host.command(`replay ${added.id}`, { from: '1', to: '2' })).json, { replayed: 0, missing: { from: 1, to: 2 } });
+  t.equal(
+    partly.text,
+    '2 deliveries are due now. The events 2 to 3 are no longer in the log, so they cannot be delivered again.',
+  );
+  t.same((await host.command(`replay ${added.id}`, { from: '1', to: '2' })).json, {
+    replayed: 0,
+    missing: { from: 1, to: 2 },
+  });
   t.same((await host.command(`replay ${added.id}`, { from: '7' })).json, { replayed: 0 });
   await t.rejects(host.command(`replay ${added.id}`, { from: '0' }), /--from must be an integer, at least 1/);
   await t.rejects(host.command(`replay ${added.id}`, { from: '5', to: '4' }), /--to must be an integer, at least 5/);
@@ -308,17 +401,26 @@ t.test('a range of the log is sent again, without what the endpoint does not rec
 
 t.test('a test message is sent at once and its outcome shown', async (t) => {
   const { host, receiver, added } = await setUp(t);
-  t.match((await host.command(`test ${added.id}`)).json, { ok: true, status: 200, reason: null, webhookId: /^evt_test_/ });
+  t.match((await host.command(`test ${added.id}`)).json, {
+    ok: true,
+    status: 200,
+    reason: null,
+    webhookId: /^evt_test_/,
+  });
   t.match(bodyOf(receiver.received[0] as Received), { type: 'webhook.test', data: { endpointId: added.id } });
   receiver.answer = 503;
   const failed = await host.command(`test ${added.id}`);
-  t.match(failed, { json: { ok: false, status: 503, reason: 'answered 503' }, text: /must answer 2xx within 15 seconds/ });
+  t.match(failed, {
+    json: { ok: false, status: 503, reason: 'answered 503' },
+    text: /must answer 2xx within 15 seconds/,
+  });
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 0 }, 'it is not tried again');
 });
 
 t.test('filters and the settings of users keep events from an endpoint', async (t) => {
   const { host, receiver } = await setUp(t);
-  host.data.verdict = (name, payload) => name !== 'webhook.deliver' || (payload as { event: { seq: number } }).event.seq !== 1;
+  host.data.verdict = (name, payload) =>
+    name !== 'webhook.deliver' || (payload as { event: { seq: number } }).event.seq !== 1;
   host.data.off.add('bob webhook reply');
   await host.emit(commentCreated(1));
   await host.emit(commentCreated(2));
@@ -340,7 +442,11 @@ t.test('a removed endpoint receives nothing more', async (t) => {
   await host.runJobs();
   t.equal(receiver.received.length, 0);
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 0 });
-  for (const line of ['remove', 'test', 'rotate', 'enable', 'replay']) await t.rejects(host.command(`${line} ${added.id}`, { from: '1' }), { name: 'UsageError', message: /has no webhook endpoint/ });
+  for (const line of ['remove', 'test', 'rotate', 'enable', 'replay'])
+    await t.rejects(host.command(`${line} ${added.id}`, { from: '1' }), {
+      name: 'UsageError',
+      message: /has no webhook endpoint/,
+    });
 });
 
 t.test('the deliveries of a removed endpoint are removed, however many, and those to others stay', async (t) => {
@@ -351,37 +457,58 @@ t.test('the deliveries of a removed endpoint are removed, however many, and thos
   await host.runJobs();
   await host.command(`enable ${added.id}`);
   const queue = host.queue('deliveries');
-  const payload = { ...(await queue.get(environment, `${added.id}:evt_1`))?.payload as object };
-  await queue.add(environment, Array.from({ length: 2_100 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })));
-  await queue.add(environment, [{ id: `${other.id}:evt_w`, payload: { ...payload, endpointId: other.id }, delayMs: 2 * HOUR, group: other.id }]);
+  const payload = { ...((await queue.get(environment, `${added.id}:evt_1`))?.payload as object) };
+  await queue.add(
+    environment,
+    Array.from({ length: 2_100 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })),
+  );
+  await queue.add(environment, [
+    { id: `${other.id}:evt_w`, payload: { ...payload, endpointId: other.id }, delayMs: 2 * HOUR, group: other.id },
+  ]);
   t.same(await queue.count(), { waiting: 2_102, dead: 1 });
 
-  t.match(await host.command(`remove ${added.id}`), { json: { deleted: true, deliveries: 2_101 }, text: `Removed webhook ${added.id} and 2101 deliveries.` });
+  t.match(await host.command(`remove ${added.id}`), {
+    json: { deleted: true, deliveries: 2_101 },
+    text: `Removed webhook ${added.id} and 2101 deliveries.`,
+  });
   t.same(await queue.count(), { waiting: 2, dead: 0 });
   t.same((await host.command('failed')).json, { items: [] });
   t.match(await host.command(`remove ${other.id}`), { json: { deliveries: 2 } });
 });
 
-t.test('deliveries that an interrupted removal has left are removed by the next one, and are not replayed', async (t) => {
-  const { host, receiver, added } = await setUp(t, 410);
-  await host.emit(commentCreated(1));
-  await host.runJobs();
-  await host.kv.delete(`endpoint/${added.id}`);
-  const delivery = `${added.id}:evt_1`;
-  t.match((await host.command('failed')).json, { items: [{ id: delivery }] });
-  await t.rejects(host.command(`replay ${delivery}`), { name: 'UsageError', message: `Environment default has no webhook endpoint ${added.id}.` });
-  t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 1 });
-  t.match(await host.command(`remove ${added.id}`), { json: { deliveries: 1 }, text: `Removed webhook ${added.id} and 1 delivery.` });
-  t.same((await host.command('failed')).json, { items: [] });
-  await t.rejects(host.command(`remove ${added.id}`), { name: 'UsageError', message: /has no webhook endpoint/ });
-  t.equal(receiver.received.length, 1);
-});
+t.test(
+  'deliveries that an interrupted removal has left are removed by the next one, and are not replayed',
+  async (t) => {
+    const { host, receiver, added } = await setUp(t, 410);
+    await host.emit(commentCreated(1));
+    await host.runJobs();
+    await host.kv.delete(`endpoint/${added.id}`);
+    const delivery = `${added.id}:evt_1`;
+    t.match((await host.command('failed')).json, { items: [{ id: delivery }] });
+    await t.rejects(host.command(`replay ${delivery}`), {
+      name: 'UsageError',
+      message: `Environment default has no webhook endpoint ${added.id}.`,
+    });
+    t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 1 });
+    t.match(await host.command(`remove ${added.id}`), {
+      json: { deliveries: 1 },
+      text: `Removed webhook ${added.id} and 1 delivery.`,
+    });
+    t.same((await host.command('failed')).json, { items: [] });
+    await t.rejects(host.command(`remove ${added.id}`), { name: 'UsageError', message: /has no webhook endpoint/ });
+    t.equal(receiver.received.length, 1);
+  },
+);
 
 t.test('a failed delivery to a disabled endpoint is not replayed', async (t) => {
   const { host, added } = await setUp(t, 410);
   await host.emit(commentCreated(1));
   await host.runJobs();
-  await t.rejects(host.command(`replay ${added.id}:evt_1`), { name: 'UsageError', message: /is disabled: it answered 410/, remedies: [/webhook enable .* enables it/] });
+  await t.rejects(host.command(`replay ${added.id}:evt_1`), {
+    name: 'UsageError',
+    message: /is disabled: it answered 410/,
+    remedies: [/webhook enable .* enables it/],
+  });
 });
 
 t.test('a list of deliveries that change while it is read is complete', async (t) => {
@@ -390,7 +517,10 @@ t.test('a list of deliveries that change while it is read is complete', async (t
   await host.runJobs();
   const queue = host.queue('deliveries');
   const payload = (await queue.get(environment, `${added.id}:evt_1`))?.payload ?? null;
-  await queue.add(environment, Array.from({ length: 1_500 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })));
+  await queue.add(
+    environment,
+    Array.from({ length: 1_500 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })),
+  );
   const seen = new Set<string>();
   for await (const page of pagesOf(queue, environment, 'waiting')) {
     for (const { id } of page) seen.add(id);
@@ -409,7 +539,8 @@ t.test('a mistake in `webhook add` is named', async (t) => {
     [{ url: 'https://example.com/', events: 'comment.created,comment.made' }, /--events contains "comment.made"/],
     [{ url: 'https://example.com/', secret: 'hunter2' }, /--secret must be whsec_/],
   ];
-  for (const [options, message] of cases) await t.rejects(host.command('add', options), { name: 'UsageError', message });
+  for (const [options, message] of cases)
+    await t.rejects(host.command('add', options), { name: 'UsageError', message });
   t.same((await host.command('list')).json, { items: [] });
   for (let i = 0; i < 100; i++) await add(host, 'https://example.com/');
   await t.rejects(add(host, 'https://example.com/'), /has 100 webhook endpoints/);

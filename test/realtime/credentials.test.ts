@@ -27,25 +27,42 @@ async function withKeys(t: Test) {
     await socket.frame('welcome');
     return socket;
   };
-  return { world, worker, open, first: { id: first?.id ?? '', value: world.key }, other: { id: other.key.id, value: other.value } };
+  return {
+    world,
+    worker,
+    open,
+    first: { id: first?.id ?? '', value: world.key },
+    other: { id: other.key.id, value: other.value },
+  };
 }
 
-await t.test('the next message with a revoked publishable key closes the socket; sockets of other keys stay', async (t) => {
-  const { world, open, first, other } = await withKeys(t);
-  for (const [type, data] of [['room.get', { roomId: 'lobby' }], ['thread.create', { roomId: 'lobby', body: 'hi' }], ['cursor', { roomId: 'lobby', x: 0, y: 0 }], ['pong', {}]] as const) {
-    const { key, value } = await createKey(world.ctx, world.environment, { kind: 'publishable' });
-    const socket = await open(value);
-    t.equal((await socket.request('room.join', { roomId: 'lobby' })).type, 'ok');
-    await revokeKey(world.ctx, key.id);
-    t.strictSame(refusal(await socket.request(type, data)), ['error', 'invalid_key'], type);
-    t.strictSame(await socket.closed, INVALID, type);
-  }
-  const [kept, keptToo] = await Promise.all([open(first.value), open(other.value)]);
-  t.equal((await kept.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
-  await revokeKey(world.ctx, first.id);
-  t.strictSame(refusal(await kept.request('thread.create', { roomId: 'lobby', body: 'hi' })), ['error', 'invalid_key']);
-  t.equal((await keptToo.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
-});
+await t.test(
+  'the next message with a revoked publishable key closes the socket; sockets of other keys stay',
+  async (t) => {
+    const { world, open, first, other } = await withKeys(t);
+    for (const [type, data] of [
+      ['room.get', { roomId: 'lobby' }],
+      ['thread.create', { roomId: 'lobby', body: 'hi' }],
+      ['cursor', { roomId: 'lobby', x: 0, y: 0 }],
+      ['pong', {}],
+    ] as const) {
+      const { key, value } = await createKey(world.ctx, world.environment, { kind: 'publishable' });
+      const socket = await open(value);
+      t.equal((await socket.request('room.join', { roomId: 'lobby' })).type, 'ok');
+      await revokeKey(world.ctx, key.id);
+      t.strictSame(refusal(await socket.request(type, data)), ['error', 'invalid_key'], type);
+      t.strictSame(await socket.closed, INVALID, type);
+    }
+    const [kept, keptToo] = await Promise.all([open(first.value), open(other.value)]);
+    t.equal((await kept.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
+    await revokeKey(world.ctx, first.id);
+    t.strictSame(refusal(await kept.request('thread.create', { roomId: 'lobby', body: 'hi' })), [
+      'error',
+      'invalid_key',
+    ]);
+    t.equal((await keptToo.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
+  },
+);
 
 await t.test('a socket that only listens is closed too', async (t) => {
   const { world, worker, open, first, other } = await withKeys(t);
@@ -82,12 +99,17 @@ await t.test('removing a signing key closes the sockets of its tokens, and no ot
   world.clock.advance(1_000);
   await addSigningKey(world.ctx, world.environment, { kind: 'secret', kid: 'new' });
   const after = await world.token({ userId: 'ann' });
-  const [talking, silent, refreshed, kept] = await Promise.all([before, before, before, after].map((token) => worker.join(token)));
+  const [talking, silent, refreshed, kept] = await Promise.all(
+    [before, before, before, after].map((token) => worker.join(token)),
+  );
   t.equal((await refreshed?.request('auth.refresh', { token: after }))?.type, 'ok');
   await removeSigningKey(world.ctx, world.environment, kid);
   // A new key with the same kid is another key.
   await addSigningKey(world.ctx, world.environment, { kind: 'secret', kid });
-  t.strictSame(refusal((await talking?.request('thread.create', { roomId: 'lobby', body: 'hi' })) as Frame), ['error', 'invalid_token']);
+  t.strictSame(refusal((await talking?.request('thread.create', { roomId: 'lobby', body: 'hi' })) as Frame), [
+    'error',
+    'invalid_token',
+  ]);
   t.strictSame(await talking?.closed, INVALID);
   advance(world, worker, 1_000);
   t.strictSame(await silent?.closed, INVALID);
@@ -106,7 +128,10 @@ await t.test('a revocation takes effect on every worker, whichever process made 
   t.teardown(() => store.close());
   await revokeKey({ ...service.ctx, store }, key?.id ?? '');
   for (const socket of [sockets[0], sockets[2]]) {
-    t.strictSame(refusal((await socket?.request('thread.create', { roomId: 'lobby', body: 'hi' })) as Frame), ['error', 'invalid_key']);
+    t.strictSame(refusal((await socket?.request('thread.create', { roomId: 'lobby', body: 'hi' })) as Frame), [
+      'error',
+      'invalid_key',
+    ]);
   }
   service.clock.advance(1_000);
   for (const socket of sockets) t.strictSame(await socket.closed, INVALID);

@@ -38,7 +38,10 @@ async function setUp(t: Parameters<typeof createWorld>[0]) {
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
   const threadId = await backend.thread();
-  const [socket, idle] = [await worker.join(await world.token({ userId: 'bot' })), await worker.join(await world.token({ userId: 'bot' }))];
+  const [socket, idle] = [
+    await worker.join(await world.token({ userId: 'bot' })),
+    await worker.join(await world.token({ userId: 'bot' })),
+  ];
   /** Begins a write that the store delays. */
   const begin = async (body: string): Promise<void> => {
     socket.send({ type: 'comment.create', id: 1, data: { threadId, body } });
@@ -47,21 +50,35 @@ async function setUp(t: Parameters<typeof createWorld>[0]) {
   return { slow, worker, world, threadId, socket, idle, begin };
 }
 
-t.test('a socket with a write in progress gets its answer before it is closed, and later messages are not processed', async (t) => {
-  const { slow, worker, world, threadId, socket, idle, begin } = await setUp(t);
-  const before = await world.ctx.store.lastSeq(streamOf(world.environment));
-  slow.hold();
-  await begin('under way');
-  const closing = worker.realtime.close(0, 60_000);
-  t.strictSame(await idle.closed, { code: 1012, reason: 'restart' }, 'a socket without a message in progress is closed at once');
-  socket.send({ type: 'comment.create', id: 2, data: { threadId, body: 'too late' } });
-  socket.send({ type: 'pong', id: 3 });
-  slow.release();
-  await closing;
-  t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
-  t.strictSame(socket.frames.filter(({ id }) => id !== undefined).map(({ type, id }) => ({ type, id })), [{ type: 'ok', id: 1 }]);
-  t.equal(await world.ctx.store.lastSeq(streamOf(world.environment)), before + 1, 'a message without an answer was not written');
-});
+t.test(
+  'a socket with a write in progress gets its answer before it is closed, and later messages are not processed',
+  async (t) => {
+    const { slow, worker, world, threadId, socket, idle, begin } = await setUp(t);
+    const before = await world.ctx.store.lastSeq(streamOf(world.environment));
+    slow.hold();
+    await begin('under way');
+    const closing = worker.realtime.close(0, 60_000);
+    t.strictSame(
+      await idle.closed,
+      { code: 1012, reason: 'restart' },
+      'a socket without a message in progress is closed at once',
+    );
+    socket.send({ type: 'comment.create', id: 2, data: { threadId, body: 'too late' } });
+    socket.send({ type: 'pong', id: 3 });
+    slow.release();
+    await closing;
+    t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
+    t.strictSame(
+      socket.frames.filter(({ id }) => id !== undefined).map(({ type, id }) => ({ type, id })),
+      [{ type: 'ok', id: 1 }],
+    );
+    t.equal(
+      await world.ctx.store.lastSeq(streamOf(world.environment)),
+      before + 1,
+      'a message without an answer was not written',
+    );
+  },
+);
 
 t.test('a write that takes too long does not delay the drain', async (t) => {
   const { slow, worker, socket, begin } = await setUp(t);

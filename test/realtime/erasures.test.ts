@@ -13,7 +13,8 @@ async function deployment(t: Test): Promise<Tenant> {
   return service.tenant('default');
 }
 
-const usersIn = (texts: readonly string[]): UserEvent[] => texts.map((text) => JSON.parse(text) as UserEvent).filter(({ type }) => type === 'user.updated');
+const usersIn = (texts: readonly string[]): UserEvent[] =>
+  texts.map((text) => JSON.parse(text) as UserEvent).filter(({ type }) => type === 'user.updated');
 
 async function overRest({ request }: Tenant): Promise<UserEvent[]> {
   const { json } = await request<{ items: UserEvent[] }>('GET', '/events?since=0', { worker: 1 });
@@ -36,19 +37,25 @@ async function overStream(t: Test, { service, secretKey }: Tenant, seq: number):
 
 /** The events up to a position, as a resuming socket receives them. */
 async function overSocket({ service, join, environment }: Tenant, seq: number): Promise<UserEvent[]> {
-  const socket = await join({ userId: 'reader' }, { worker: 1, search: `?epoch=${epochOf(service.ctx.store, environment)}&since=0` });
+  const socket = await join(
+    { userId: 'reader' },
+    { worker: 1, search: `?epoch=${epochOf(service.ctx.store, environment)}&since=0` },
+  );
   await socket.until(() => socket.seqs.includes(seq));
   const events = socket.frames.filter((frame) => frame.type === 'user.updated' && (frame.seq ?? 0) <= seq);
   return events as unknown as UserEvent[];
 }
 
-const about = (events: readonly UserEvent[], userId: string): UserEvent[] => events.filter(({ data }) => data['userId'] === userId);
+const about = (events: readonly UserEvent[], userId: string): UserEvent[] =>
+  events.filter(({ data }) => data['userId'] === userId);
 
 t.test('no reader of the log receives the personal data of an erased user', async (t) => {
   const tenant = await deployment(t);
   const { request, service } = tenant;
   await request('PUT', '/users/reader', { body: { name: 'Reader' } });
-  await request('PUT', '/users/ann', { body: { name: 'Ann Smith', avatarUrl: 'https://example.com/ann.png', metadata: { phone: '555' } } });
+  await request('PUT', '/users/ann', {
+    body: { name: 'Ann Smith', avatarUrl: 'https://example.com/ann.png', metadata: { phone: '555' } },
+  });
   await request('PUT', '/users/ann', { body: { name: 'Ann Jones', kind: 'bot' } });
   const before = await overRest(tenant);
   t.equal(about(before, 'ann')[0]?.data['name'], 'Ann Smith', 'before the deletion');
@@ -58,13 +65,26 @@ t.test('no reader of the log receives the personal data of an erased user', asyn
   await request('PUT', '/users/ann', { body: { name: 'Another Ann' } });
   const seq = await service.ctx.store.lastSeq(streamOf(tenant.environment));
 
-  for (const [reader, events] of [['REST', await overRest(tenant)], ['SSE', await overStream(t, tenant, seq)], ['WebSocket', await overSocket(tenant, seq)]] as const) {
+  for (const [reader, events] of [
+    ['REST', await overRest(tenant)],
+    ['SSE', await overStream(t, tenant, seq)],
+    ['WebSocket', await overSocket(tenant, seq)],
+  ] as const) {
     const shown = JSON.stringify(events);
-    for (const personal of ['Smith', 'Jones', 'ann.png', '555']) t.notOk(shown.includes(personal), `${reader}: ${personal}`);
+    for (const personal of ['Smith', 'Jones', 'ann.png', '555'])
+      t.notOk(shown.includes(personal), `${reader}: ${personal}`);
     t.strictSame(about(events, 'reader')[0], about(before, 'reader')[0], `${reader}: other users are unchanged`);
     const [first, second, erasure, anew] = about(events, 'ann');
     const [given] = about(before, 'ann');
-    const data = { ...given?.data, name: null, avatarUrl: null, metadata: {}, firstSeenAt: null, lastSeenAt: null, online: false };
+    const data = {
+      ...given?.data,
+      name: null,
+      avatarUrl: null,
+      metadata: {},
+      firstSeenAt: null,
+      lastSeenAt: null,
+      online: false,
+    };
     t.strictSame(first, { ...given, data }, `${reader}: the envelope stays`);
     t.match(second?.data, { id: 'ann', userId: 'ann', name: null, kind: 'bot' }, reader);
     t.match(erasure?.data, { userId: 'ann', name: null, erased: true }, reader);
@@ -87,7 +107,11 @@ t.test('deleting a user closes its sockets on every worker and removes it from i
   t.equal((await request('DELETE', '/users/ann')).status, 200);
   for (const worker of [0, 1]) {
     const { json } = await request<{ items: { userId: string }[] }>('GET', '/rooms/lobby/presence', { worker });
-    t.strictSame(json.items.map(({ userId }) => userId), ['bob'], 'at once');
+    t.strictSame(
+      json.items.map(({ userId }) => userId),
+      ['bob'],
+      'at once',
+    );
   }
   for (const socket of [here, there]) t.strictSame(await socket.closed, { code: 4403, reason: 'forbidden' });
   t.match(await bob.frame('presence.left'), { data: { userId: 'ann' } });
@@ -95,7 +119,9 @@ t.test('deleting a user closes its sockets on every worker and removes it from i
 
   const back = await enter('ann', 0);
   t.equal((await back.request('pong')).type, 'ok', 'a token that is still valid creates a new user');
-  t.match((await request('GET', '/users/ann')).json, { user: { createdAt: new Date(service.clock.now()).toISOString() } });
+  t.match((await request('GET', '/users/ann')).json, {
+    user: { createdAt: new Date(service.clock.now()).toISOString() },
+  });
 });
 
 t.test('a lost connection of an erased user has no grace period', async (t) => {

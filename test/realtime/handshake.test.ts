@@ -11,8 +11,12 @@ import { createWorld, START, startWorker } from '../helpers/realtime.ts';
 import type { SocketOptions } from '../helpers/socket.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';
 
-const inHeaders = (key: string, token: string): SocketOptions => ({ headers: { 'X-Service-Key': key, 'X-Service-Token': token } });
-const inProtocols = (key: string, token: string): SocketOptions => ({ protocols: ['collab.v1', `collab.key.${key}`, `collab.token.${token}`] });
+const inHeaders = (key: string, token: string): SocketOptions => ({
+  headers: { 'X-Service-Key': key, 'X-Service-Token': token },
+});
+const inProtocols = (key: string, token: string): SocketOptions => ({
+  protocols: ['collab.v1', `collab.key.${key}`, `collab.token.${token}`],
+});
 
 await t.test('the welcome contains everything that a client needs', async (t) => {
   const world = await createWorld(t);
@@ -21,7 +25,17 @@ await t.test('the welcome contains everything that a client needs', async (t) =>
   const { data } = socket.frames[0] ?? {};
   t.match(data, { connectionId: /^cn_/, seq: 1 });
   t.strictSame(Object.keys(data ?? {}), [
-    'connectionId', 'userId', 'environmentId', 'epoch', 'seq', 'recovered', 'heartbeatMs', 'maxMessageBytes', 'tokenExpiresAt', 'role', 'serverTime',
+    'connectionId',
+    'userId',
+    'environmentId',
+    'epoch',
+    'seq',
+    'recovered',
+    'heartbeatMs',
+    'maxMessageBytes',
+    'tokenExpiresAt',
+    'role',
+    'serverTime',
   ]);
   t.match(data, {
     userId: 'ann',
@@ -71,7 +85,10 @@ await t.test('credentials in subprotocols: only ours is answered, and refusals a
 
   const bad = worker.open(inProtocols(world.key, `${token}x`));
   t.strictSame(await bad.closed, { code: 4401, reason: 'invalid_token' });
-  t.strictSame(bad.frames.map(({ type, error }) => [type, error?.code]), [['error', 'invalid_token']]);
+  t.strictSame(
+    bad.frames.map(({ type, error }) => [type, error?.code]),
+    [['error', 'invalid_token']],
+  );
 
   const half = worker.open({ protocols: ['collab.v1', `collab.key.${world.key}`] });
   t.strictSame(await half.closed, { code: 4401, reason: 'missing_credentials' });
@@ -116,7 +133,10 @@ await t.test('credentials in the first message', async (t) => {
     const socket = worker.open();
     await socket.opened;
     const reply = await socket.request('connect', { key: world.key, token });
-    t.strictSame(socket.frames.map(({ type }) => type), ['welcome', 'ok']);
+    t.strictSame(
+      socket.frames.map(({ type }) => type),
+      ['welcome', 'ok'],
+    );
     t.equal(reply.data?.['connectionId'], socket.frames[0]?.data?.['connectionId']);
   });
 
@@ -130,14 +150,29 @@ await t.test('credentials in the first message', async (t) => {
   });
 
   const refusals: [name: string, frame: string | Buffer, code: number, reason: string][] = [
-    ['a bad token', JSON.stringify({ type: 'connect', id: 7, data: { key: world.key, token: 'x.y.z' } }), 4401, 'invalid_token'],
+    [
+      'a bad token',
+      JSON.stringify({ type: 'connect', id: 7, data: { key: world.key, token: 'x.y.z' } }),
+      4401,
+      'invalid_token',
+    ],
     ['no credentials', JSON.stringify({ type: 'connect', id: 7 }), 4401, 'missing_credentials'],
     ['another type', JSON.stringify({ type: 'pong', id: 7 }), 4401, 'missing_credentials'],
-    ['a token that is no text', JSON.stringify({ type: 'connect', id: 7, data: { key: world.key, token: 5 } }), 4400, 'bad_message'],
+    [
+      'a token that is no text',
+      JSON.stringify({ type: 'connect', id: 7, data: { key: world.key, token: 5 } }),
+      4400,
+      'bad_message',
+    ],
     ['no JSON', '{', 4400, 'bad_message'],
     ['no object', '[]', 4400, 'bad_message'],
     ['a binary frame', Buffer.from('{}'), 4400, 'bad_message'],
-    ['more than 16 KiB', JSON.stringify({ type: 'connect', id: 7, data: { token: 'x'.repeat(16_384) } }), 4400, 'bad_message'],
+    [
+      'more than 16 KiB',
+      JSON.stringify({ type: 'connect', id: 7, data: { token: 'x'.repeat(16_384) } }),
+      4400,
+      'bad_message',
+    ],
   ];
   for (const [name, frame, code, reason] of refusals) {
     await t.test(`${name} ends the socket`, async (t) => {
@@ -178,26 +213,33 @@ await t.test('a socket that does not authenticate is closed after 5 s, whatever 
   t.equal((await other.closed).code, 4408);
 });
 
-await t.test('refused sockets count for their address until their connections are closed, even if the clients ignore it', async (t) => {
-  const world = await createWorld(t);
-  const worker = await startWorker(t, world, { 'ws.maxUnauthenticatedPerIp': '2' });
-  const token = await world.token({ userId: 'ann' });
-  const badToken = { protocols: ['collab.v1', `collab.key.${world.key}`, 'collab.token.x'] };
-  for (let n = 0; n < 2; n++) t.equal((await worker.open(badToken).closed).code, 4401);
-  const pending = worker.open();
-  t.strictSame(await pending.closed, { code: 4429, reason: 'too_many_connections' }, 'no more sockets wait to authenticate');
-  t.equal((await worker.open(badToken).closed).code, 4401, 'a refused one still gets its close code');
-  t.match(await worker.open(badToken).refused, { status: 401 }, 'but not beside twice as many');
-  t.match(await worker.open().refused, { status: 429, headers: { 'retry-after': /^\d+$/ } });
-  t.ok(await worker.join(token), 'a socket that authenticates in the upgrade is not affected');
+await t.test(
+  'refused sockets count for their address until their connections are closed, even if the clients ignore it',
+  async (t) => {
+    const world = await createWorld(t);
+    const worker = await startWorker(t, world, { 'ws.maxUnauthenticatedPerIp': '2' });
+    const token = await world.token({ userId: 'ann' });
+    const badToken = { protocols: ['collab.v1', `collab.key.${world.key}`, 'collab.token.x'] };
+    for (let n = 0; n < 2; n++) t.equal((await worker.open(badToken).closed).code, 4401);
+    const pending = worker.open();
+    t.strictSame(
+      await pending.closed,
+      { code: 4429, reason: 'too_many_connections' },
+      'no more sockets wait to authenticate',
+    );
+    t.equal((await worker.open(badToken).closed).code, 4401, 'a refused one still gets its close code');
+    t.match(await worker.open(badToken).refused, { status: 401 }, 'but not beside twice as many');
+    t.match(await worker.open().refused, { status: 429, headers: { 'retry-after': /^\d+$/ } });
+    t.ok(await worker.join(token), 'a socket that authenticates in the upgrade is not affected');
 
-  world.clock.advance(30_000);
-  worker.realtime.tick();
-  const later = worker.open();
-  await later.opened;
-  await later.request('connect', { key: world.key, token });
-  t.equal((await worker.open(badToken).closed).code, 4401, 'later there is room again');
-});
+    world.clock.advance(30_000);
+    worker.realtime.tick();
+    const later = worker.open();
+    await later.opened;
+    await later.request('connect', { key: world.key, token });
+    t.equal((await worker.open(badToken).closed).code, 4401, 'later there is room again');
+  },
+);
 
 await t.test('closings that are no refusals, and those by clients, are not counted for the address', async (t) => {
   const world = await createWorld(t);
@@ -229,7 +271,10 @@ await t.test('the number of unauthenticated sockets of an address is limited ove
   await Promise.all([worker0Welcomes(), closesAgain()]);
 
   async function worker0Welcomes(): Promise<void> {
-    t.ok(await workers[0].open(inHeaders(world.key, token)).frame('welcome'), 'a socket that authenticates in the upgrade is not counted');
+    t.ok(
+      await workers[0].open(inHeaders(world.key, token)).frame('welcome'),
+      'a socket that authenticates in the upgrade is not counted',
+    );
   }
   async function closesAgain(): Promise<void> {
     t.equal((await workers[0].open().closed).code, 4429);
@@ -246,7 +291,11 @@ await t.test('only pages of the allowed origins connect', async (t) => {
   t.ok(await worker.open(inHeaders(world.key, token)).frame('welcome'), 'no origin: not a browser');
 
   for (const origin of ['https://app.example.evil', 'http://app.example', 'https://APP.example', 'null']) {
-    t.strictSame(await worker.open({ ...inProtocols(world.key, token), origin }).closed, { code: 4403, reason: 'origin_not_allowed' }, origin);
+    t.strictSame(
+      await worker.open({ ...inProtocols(world.key, token), origin }).closed,
+      { code: 4403, reason: 'origin_not_allowed' },
+      origin,
+    );
     const { status, headers } = await worker.open({ ...inHeaders(world.key, token), origin }).refused;
     t.strictSame([status, headers['x-error-code']], [403, 'origin_not_allowed']);
     const third = worker.open({ origin });
@@ -285,7 +334,10 @@ await t.test('an upgrade counts as a request', async (t) => {
   const token = await world.token({ userId: 'ann' });
   t.ok(await worker.open(inHeaders(world.key, token)).frame('welcome'));
   const second = await worker.open(inHeaders(world.key, 'x')).refused;
-  t.strictSame([second.status, second.headers['ratelimit'], second.headers['ratelimit-policy']], [401, '"default";r=1;t=60', '"default";q=3;w=60']);
+  t.strictSame(
+    [second.status, second.headers['ratelimit'], second.headers['ratelimit-policy']],
+    [401, '"default";r=1;t=60', '"default";q=3;w=60'],
+  );
   await worker.open().opened;
 
   const { status, headers, body } = await worker.open(inHeaders(world.key, token)).refused;
@@ -301,7 +353,8 @@ await t.test('an upgrade counts as a request', async (t) => {
 await t.test('connecting records the user, which is online while a socket is open', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
-  const online = async (): Promise<unknown> => (JSON.parse(await getUser(world.ctx, world.backend, 'ann')) as { user: unknown }).user;
+  const online = async (): Promise<unknown> =>
+    (JSON.parse(await getUser(world.ctx, world.backend, 'ann')) as { user: unknown }).user;
   const socket = await worker.join(await world.token({ userId: 'ann', name: 'Ann' }));
   t.match(await online(), { userId: 'ann', name: 'Ann', online: true, lastSeenAt: timestamp(START) });
   await socket.close();
@@ -314,9 +367,16 @@ await t.test('an upgrade after an asynchronous check of its token works like any
   const worker = await startWorker(t, world);
   for (let round = 0; round < 20; round++) {
     const token = await world.token({ userId: `user${round}` });
-    const sockets = Array.from({ length: 6 }, (_, index) => worker.open(index % 2 === 0 ? inHeaders(world.key, token) : inProtocols(world.key, token)));
-    const welcomes = await Promise.all(sockets.map((socket) => socket.frame('welcome').catch((error: Error) => error.message)));
-    t.strictSame(welcomes.filter((welcome) => typeof welcome === 'string'), []);
+    const sockets = Array.from({ length: 6 }, (_, index) =>
+      worker.open(index % 2 === 0 ? inHeaders(world.key, token) : inProtocols(world.key, token)),
+    );
+    const welcomes = await Promise.all(
+      sockets.map((socket) => socket.frame('welcome').catch((error: Error) => error.message)),
+    );
+    t.strictSame(
+      welcomes.filter((welcome) => typeof welcome === 'string'),
+      [],
+    );
     await Promise.all(sockets.slice(0, 4).map((socket) => socket.terminate()));
   }
 });
@@ -325,7 +385,14 @@ await t.test('a request whose framing is ambiguous is dropped', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const { hostname, port } = new URL(worker.url);
-  const head = ['GET /api/v1/ws HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+  const head = [
+    'GET /api/v1/ws HTTP/1.1',
+    'Host: a',
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  ];
   for (const header of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: b']) {
     const socket = connect(Number(port), hostname);
     let answer = '';

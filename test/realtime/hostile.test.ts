@@ -26,7 +26,11 @@ await t.test('a message that nests too deeply closes the socket, with an error t
     await socket.request('room.join', { roomId: 'r' });
     socket.sendRaw(`{"type":"${type}","id":9,"data":${data}}`);
     t.strictSame(await socket.closed, { code: 4400, reason: 'bad_message' }, type);
-    t.match(socket.frames.at(-1)?.error, { code: 'invalid_json', message: 'A message must not nest arrays and objects more than 64 levels deep' }, type);
+    t.match(
+      socket.frames.at(-1)?.error,
+      { code: 'invalid_json', message: 'A message must not nest arrays and objects more than 64 levels deep' },
+      type,
+    );
   }
   const pending = worker.open();
   await pending.opened;
@@ -61,21 +65,63 @@ await t.test('a token with claims out of bounds is refused as an invalid token',
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
-  const beyond = ['8640000000001', '1e13', '1e308', '1e400', '9007199254740993', '-1e400', '"8.64e12"', '[8.64e12]', 'null', 'true', '{}'];
+  const beyond = [
+    '8640000000001',
+    '1e13',
+    '1e308',
+    '1e400',
+    '9007199254740993',
+    '-1e400',
+    '"8.64e12"',
+    '[8.64e12]',
+    'null',
+    'true',
+    '{}',
+  ];
   for (const exp of beyond) {
     const token = await signed(world, `{"sub":"ann","exp":${exp}}`);
     const { refused } = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token } });
     const { status, body } = await refused;
     t.equal(status, 401, `exp ${exp}`);
     t.match(body, { error: /^(Invalid token|The token has expired)/ });
-    t.match((await socket.request('auth.refresh', { token })).error, { code: /^(invalid_token|token_expired)$/ }, `a refresh with exp ${exp}`);
+    t.match(
+      (await socket.request('auth.refresh', { token })).error,
+      { code: /^(invalid_token|token_expired)$/ },
+      `a refresh with exp ${exp}`,
+    );
   }
-  const past = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await signed(world, '{"sub":"ann","exp":8.64e13}') } });
-  t.strictSame((await past.refused).body, { error: 'Invalid token: exp must be at most 8640000000000, not 86400000000000' });
-  const latest = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await signed(world, '{"sub":"ann","exp":8.64e12}') } });
-  t.match((await latest.refused).body, { error: /^Invalid token: its expiry \(exp\) must be at most 86400 seconds from now, not \d+$/ }, 'the last representable time is too late');
+  const past = worker.open({
+    headers: { 'X-Service-Key': world.key, 'X-Service-Token': await signed(world, '{"sub":"ann","exp":8.64e13}') },
+  });
+  t.strictSame((await past.refused).body, {
+    error: 'Invalid token: exp must be at most 8640000000000, not 86400000000000',
+  });
+  const latest = worker.open({
+    headers: { 'X-Service-Key': world.key, 'X-Service-Token': await signed(world, '{"sub":"ann","exp":8.64e12}') },
+  });
+  t.match(
+    (await latest.refused).body,
+    { error: /^Invalid token: its expiry \(exp\) must be at most 86400 seconds from now, not \d+$/ },
+    'the last representable time is too late',
+  );
 
-  for (const claims of ['"iat":1e400', '"iat":-1e400', '"nbf":1e400', '"nbf":"x"', '"name":{}', '"rooms":{"a":1}', '"rooms":[[]]', '"metadata":[]', `"metadata":{"a":${nested(3_000)}}`, `"x":${nested(3_000)}`, '"role":"__proto__"', '"__proto__":{"sub":"eve"}', '"email":1', '"aud":{}', '"iss":[]']) {
+  for (const claims of [
+    '"iat":1e400',
+    '"iat":-1e400',
+    '"nbf":1e400',
+    '"nbf":"x"',
+    '"name":{}',
+    '"rooms":{"a":1}',
+    '"rooms":[[]]',
+    '"metadata":[]',
+    `"metadata":{"a":${nested(3_000)}}`,
+    `"x":${nested(3_000)}`,
+    '"role":"__proto__"',
+    '"__proto__":{"sub":"eve"}',
+    '"email":1',
+    '"aud":{}',
+    '"iss":[]',
+  ]) {
     const token = await signed(world, `{"sub":"ann","exp":${Math.floor(world.clock.now() / 1000) + 60},${claims}}`);
     const answer = await socket.request('auth.refresh', { token });
     t.not(answer.error?.code, 'internal', claims.slice(0, 40));
@@ -90,13 +136,65 @@ await t.test('no value in any field of any message is answered with internal', a
   const commentId = await backend.comment(threadId);
   const token = await world.token({ userId: 'ann', role: 'moderator' });
   const fields: Readonly<Record<string, unknown>> = {
-    roomId: 'lobby', threadId, commentId, reactionId: `re_1_${commentId}`, body: 'x', mentions: ['bob'], attachmentIds: [], position: { x: 0, y: 0 }, metadata: {}, id: undefined,
-    emoji: '👍', state: {}, x: 1, y: 1, typing: true, data: 1, to: 'cn_x', token, includeComments: true, limit: 1, cursor: undefined,
+    roomId: 'lobby',
+    threadId,
+    commentId,
+    reactionId: `re_1_${commentId}`,
+    body: 'x',
+    mentions: ['bob'],
+    attachmentIds: [],
+    position: { x: 0, y: 0 },
+    metadata: {},
+    id: undefined,
+    emoji: '👍',
+    state: {},
+    x: 1,
+    y: 1,
+    typing: true,
+    data: 1,
+    to: 'cn_x',
+    token,
+    includeComments: true,
+    limit: 1,
+    cursor: undefined,
   };
   const hostile = [
-    'null', 'true', '0', '-0', '-1', '1.5', '1e308', '1e400', '-1e400', '9007199254740993', '8640000000000001', '""', '" "', '"\\u0000"', '"\\ud800"', '"a\\udc00b"', '"__proto__"', '"constructor"',
-    '"../.."', '"a*"', JSON.stringify('x'.repeat(5_000)), '[]', '[[]]', '[null]', '["\\ud800"]', '[{}]', '{}', '{"__proto__":{"x":1}}', '{"constructor":{"prototype":{}}}', '{"x":1e400,"y":1}',
-    '{"length":1e9}', '{"toString":1,"valueOf":1}', '{"toJSON":1}', '{"\\ud800":"\\udfff"}', nested(50), `[${'0,'.repeat(2_000)}0]`,
+    'null',
+    'true',
+    '0',
+    '-0',
+    '-1',
+    '1.5',
+    '1e308',
+    '1e400',
+    '-1e400',
+    '9007199254740993',
+    '8640000000000001',
+    '""',
+    '" "',
+    '"\\u0000"',
+    '"\\ud800"',
+    '"a\\udc00b"',
+    '"__proto__"',
+    '"constructor"',
+    '"../.."',
+    '"a*"',
+    JSON.stringify('x'.repeat(5_000)),
+    '[]',
+    '[[]]',
+    '[null]',
+    '["\\ud800"]',
+    '[{}]',
+    '{}',
+    '{"__proto__":{"x":1}}',
+    '{"constructor":{"prototype":{}}}',
+    '{"x":1e400,"y":1}',
+    '{"length":1e9}',
+    '{"toString":1,"valueOf":1}',
+    '{"toJSON":1}',
+    '{"\\ud800":"\\udfff"}',
+    nested(50),
+    `[${'0,'.repeat(2_000)}0]`,
   ];
   let socket = await worker.join(token);
   let sent = 0;
@@ -104,7 +202,9 @@ await t.test('no value in any field of any message is answered with internal', a
     const frames = hostile.map((value) => `{"type":${JSON.stringify(type)},"id":ID,"data":${value}}`);
     for (const field of messages.has(type) ? Object.keys(fields) : []) {
       for (const value of hostile) {
-        const others = Object.entries(fields).flatMap(([name, good]) => (name === field || good === undefined || name === 'token' ? [] : [`"${name}":${JSON.stringify(good)}`]));
+        const others = Object.entries(fields).flatMap(([name, good]) =>
+          name === field || good === undefined || name === 'token' ? [] : [`"${name}":${JSON.stringify(good)}`],
+        );
         frames.push(`{"type":${JSON.stringify(type)},"id":ID,"data":{${[...others, `"${field}":${value}`].join()}}}`);
       }
     }

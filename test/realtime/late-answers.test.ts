@@ -7,7 +7,10 @@ import { createWorld, startWorker } from '../helpers/realtime.ts';
 
 const nextIteration = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-for (const [method, owners] of [['list', []], ['put', ['']]] as const) {
+for (const [method, owners] of [
+  ['list', []],
+  ['put', ['']],
+] as const) {
   await t.test(`a socket that closes while its membership waits for ${method} is not left in the room`, async (t) => {
     const shared = new DelayedShared(new MemoryShared());
     const world = await createWorld(t, { shared });
@@ -20,7 +23,11 @@ for (const [method, owners] of [['list', []], ['put', ['']]] as const) {
     while (worker.realtime.connections() > 0) await nextIteration();
     release();
     const records = await shared.list(`room/${world.environment.id}/lobby`);
-    t.strictSame(records.map(({ owner }) => owner), owners, 'at most as a lost connection, within the grace period');
+    t.strictSame(
+      records.map(({ owner }) => owner),
+      owners,
+      'at most as a lost connection, within the grace period',
+    );
   });
 }
 
@@ -29,7 +36,9 @@ await t.test('a socket that closes while it is being counted is not counted afte
   const world = await createWorld(t, { shared });
   const worker = await startWorker(t, world);
   const { reached, release } = shared.hold('count');
-  const socket = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'ann' }) } });
+  const socket = worker.open({
+    headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'ann' }) },
+  });
   await reached;
   await socket.terminate();
   while (worker.realtime.connections() > 0) await nextIteration();
@@ -56,11 +65,16 @@ await t.test('the first message of a socket waits until the socket is counted', 
 await t.test('of sockets that open at the same moment, exactly as many as the limit allows stay open', async (t) => {
   const shared = new DelayedShared(new MemoryShared());
   const world = await createWorld(t, { shared });
-  const workers = [await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w1'), await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w2')];
+  const workers = [
+    await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w1'),
+    await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w2'),
+  ];
   const headers = { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'ann' }) };
   const sockets = Array.from({ length: 10 }, (_, i) => workers[i % 2]?.open({ headers }));
   const outcomes = await Promise.all(
-    sockets.map((socket) => Promise.race([socket?.frame('welcome').then(() => 'welcome'), socket?.closed.then(({ reason }) => reason)])),
+    sockets.map((socket) =>
+      Promise.race([socket?.frame('welcome').then(() => 'welcome'), socket?.closed.then(({ reason }) => reason)]),
+    ),
   );
   t.equal(outcomes.filter((outcome) => outcome === 'welcome').length, 3);
   t.equal(outcomes.filter((outcome) => outcome === 'too_many_connections').length, 7);

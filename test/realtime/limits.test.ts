@@ -30,7 +30,10 @@ await t.test('the number of sockets of a user is limited over all workers', asyn
   for (const worker of workers) {
     const extra = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token } });
     t.strictSame(await extra.closed, { code: 4429, reason: 'too_many_connections' });
-    t.strictSame(extra.frames.map(({ type }) => type), ['error']);
+    t.strictSame(
+      extra.frames.map(({ type }) => type),
+      ['error'],
+    );
   }
   t.ok(await workers[0].join(await world.token({ userId: 'bob' })), 'another user is not affected');
 
@@ -53,7 +56,14 @@ await t.test('what a user reads within a minute is bounded over all sockets and 
   for (const socket of sockets) t.equal((await socket.request('thread.get', { threadId })).type, 'ok');
   for (const socket of sockets) {
     const refused = await socket.request('room.get', { roomId: 'lobby' });
-    t.match(refused, { type: 'error', error: { code: 'rate_limited', message: /^More than 1 MB were read within a minute\. Try again in \d+s$/, retryAfter: Number } });
+    t.match(refused, {
+      type: 'error',
+      error: {
+        code: 'rate_limited',
+        message: /^More than 1 MB were read within a minute\. Try again in \d+s$/,
+        retryAfter: Number,
+      },
+    });
     t.equal((await socket.request('pong')).type, 'ok', 'the socket stays open');
   }
   const bob = await workers[0].join(await world.token({ userId: 'bob' }));
@@ -84,7 +94,11 @@ await t.test('a client that does not read is closed with 1013, receives its back
   t.strictSame(await slow.closed, { code: 1013, reason: 'slow consumer' });
   const got = slow.seqs;
   const first = got[0] ?? 0;
-  t.strictSame(got, Array.from(got, (_, index) => first + index), 'without a gap');
+  t.strictSame(
+    got,
+    Array.from(got, (_, index) => first + index),
+    'without a gap',
+  );
 
   await backend.comment(threadId);
   head = await backend.head();
@@ -93,22 +107,34 @@ await t.test('a client that does not read is closed with 1013, receives its back
   const again = await worker.join(token, `?epoch=${epochOf(world.ctx.store, world.environment)}&since=${last}`);
   t.equal(again.frames[0]?.data?.['recovered'], true);
   await again.until(() => again.seqs.includes(head));
-  t.strictSame([...got, ...again.seqs], Array.from({ length: head - first + 1 }, (_, index) => first + index));
+  t.strictSame(
+    [...got, ...again.seqs],
+    Array.from({ length: head - first + 1 }, (_, index) => first + index),
+  );
 });
 
 await t.test('closing the worker closes every socket with 1012, spread over time, and refuses new ones', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
-  const sockets = await Promise.all([1, 2, 3, 4].map(async (n) => worker.join(await world.token({ userId: `user${n}` }))));
+  const sockets = await Promise.all(
+    [1, 2, 3, 4].map(async (n) => worker.join(await world.token({ userId: `user${n}` }))),
+  );
   const pending = worker.open();
   await pending.opened;
   const closed: number[] = [];
-  for (const socket of [...sockets, pending]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
+  for (const socket of [...sockets, pending])
+    socket.closed.then(
+      () => closed.push(Date.now()),
+      () => undefined,
+    );
 
   const startedAt = Date.now();
   await worker.realtime.close(200, 1_000);
-  const late = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) } });
-  for (const socket of [...sockets, pending, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
+  const late = worker.open({
+    headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) },
+  });
+  for (const socket of [...sockets, pending, late])
+    t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.ok((closed.at(-1) ?? 0) - startedAt >= 100, 'not all at once');
   t.equal(worker.realtime.connections(), 0);
   t.notOk(await isOnline(world.ctx, world.environment, 'user1'));

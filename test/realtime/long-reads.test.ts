@@ -21,12 +21,23 @@ await t.test('a reply over the size limit is refused, and can be read in parts',
   }
   const ann = await worker.join(await world.token({ userId: 'ann' }));
   const room = (data: object) => ann.request('room.get', { roomId: 'lobby', ...data });
-  t.match(await room({ includeComments: true }), { type: 'error', error: { code: 'payload_too_large', message: /^The room is larger than a message may be \(8388608 bytes\): ask for fewer threads at a time with limit/ } });
-  t.strictSame(((await room({})).data as unknown as RoomPage).threads.map(({ id }) => id), ids);
+  t.match(await room({ includeComments: true }), {
+    type: 'error',
+    error: {
+      code: 'payload_too_large',
+      message:
+        /^The room is larger than a message may be \(8388608 bytes\): ask for fewer threads at a time with limit/,
+    },
+  });
+  t.strictSame(
+    ((await room({})).data as unknown as RoomPage).threads.map(({ id }) => id),
+    ids,
+  );
   const found: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = (await room({ includeComments: true, limit: 1, ...(cursor === undefined ? {} : { cursor }) })).data as unknown as RoomPage;
+    const page = (await room({ includeComments: true, limit: 1, ...(cursor === undefined ? {} : { cursor }) }))
+      .data as unknown as RoomPage;
     t.equal(page.threads[0]?.comments?.length, 401);
     found.push(...page.threads.map(({ id }) => id));
     cursor = page.nextCursor;
@@ -36,7 +47,10 @@ await t.test('a reply over the size limit is refused, and can be read in parts',
 
   const [threadId = ''] = ids;
   for (let n = 0; n < 500; n++) await backend.comment(threadId, 'x'.repeat(10_000));
-  t.match(await ann.request('thread.get', { threadId }), { type: 'error', error: { code: 'payload_too_large', message: /^The thread is larger than a message may be \(8388608 bytes\)/ } });
+  t.match(await ann.request('thread.get', { threadId }), {
+    type: 'error',
+    error: { code: 'payload_too_large', message: /^The thread is larger than a message may be \(8388608 bytes\)/ },
+  });
 });
 
 await t.test('text counts by its bytes, not its characters', async (t) => {
@@ -62,7 +76,11 @@ await t.test('a signal to an unknown connection does not read the whole room', a
     return list(key);
   };
   for (const to of ['cn_1kdyak3set4hdkny0cde', '', 'x y', 'cn\u0000', 'é', 'x'.repeat(3_000), '__proto__']) {
-    t.match(await ann.request('p2p.signal', { to, data: 1 }), { type: 'error', error: { code: 'not_in_room' } }, to.slice(0, 20));
+    t.match(
+      await ann.request('p2p.signal', { to, data: 1 }),
+      { type: 'error', error: { code: 'not_in_room' } },
+      to.slice(0, 20),
+    );
   }
   t.equal(scans, 0);
 });

@@ -14,17 +14,32 @@ await t.test('a browser writes over its socket, as the user of its token', async
   const ann = await worker.join(await world.token({ userId: 'ann' }));
   const watcher = await worker.join(await world.token({ userId: 'watcher' }));
 
-  const created = await ann.request('thread.create', { roomId: 'lobby', userId: 'mallory', body: 'hello', position: { x: 0.5, y: 0.25 }, mentions: ['bob'] });
+  const created = await ann.request('thread.create', {
+    roomId: 'lobby',
+    userId: 'mallory',
+    body: 'hello',
+    position: { x: 0.5, y: 0.25 },
+    mentions: ['bob'],
+  });
   t.equal(created.type, 'ok');
   const thread = part(created, 'thread');
-  t.match(thread, { roomId: 'lobby', resolved: false, position: { x: 0.5, y: 0.25 }, comments: [{ userId: 'ann', body: 'hello', mentions: ['bob'] }] });
+  t.match(thread, {
+    roomId: 'lobby',
+    resolved: false,
+    position: { x: 0.5, y: 0.25 },
+    comments: [{ userId: 'ann', body: 'hello', mentions: ['bob'] }],
+  });
   const threadId = thread['id'] as string;
 
   const comment = part(await ann.request('comment.create', { threadId, body: 'more' }), 'comment');
   t.match(comment, { threadId, userId: 'ann', body: 'more', editedAt: null });
   const commentId = comment['id'] as string;
 
-  t.match(part(await ann.request('comment.update', { commentId, body: 'better' }), 'comment'), { id: commentId, body: 'better', editedAt: String });
+  t.match(part(await ann.request('comment.update', { commentId, body: 'better' }), 'comment'), {
+    id: commentId,
+    body: 'better',
+    editedAt: String,
+  });
   t.strictSame((await ann.request('thread.resolve', { threadId })).data, { threadId, resolved: true });
   t.strictSame((await ann.request('thread.reopen', { threadId })).data, { threadId, resolved: false });
   t.strictSame((await ann.request('comment.delete', { commentId })).data, { deleted: true });
@@ -57,7 +72,10 @@ await t.test('writes follow the rules of REST', async (t) => {
   t.strictSame(refusal(await viewer.request('comment.create', { threadId, body: 'x' })), ['error', 'forbidden']);
   t.strictSame(refusal(await viewer.request('thread.resolve', { threadId })), ['error', 'forbidden']);
   t.strictSame(refusal(await elsewhere.request('comment.create', { threadId, body: 'x' })), ['error', 'forbidden']);
-  t.strictSame(refusal(await elsewhere.request('thread.create', { roomId: 'lobby', body: 'x' })), ['error', 'forbidden']);
+  t.strictSame(refusal(await elsewhere.request('thread.create', { roomId: 'lobby', body: 'x' })), [
+    'error',
+    'forbidden',
+  ]);
   t.equal((await moderator.request('comment.update', { commentId, body: 'x' })).type, 'ok');
   t.equal((await moderator.request('comment.delete', { commentId })).type, 'ok');
 });
@@ -72,17 +90,47 @@ await t.test('invalid data gets an error reply that names the field, and the soc
     ['thread.create', { roomId: 5, body: 'x' }, 'invalid_request', /^data\.roomId must be a string(?:, not .+)?$/],
     ['thread.create', { roomId: '', body: 'x' }, 'invalid_request', /roomId must be 1 to 512 characters/],
     ['thread.create', { roomId: 'lobby' }, 'invalid_request', /body is required/],
-    ['thread.create', { roomId: 'lobby', body: 'x', position: { x: 2, y: 0 } }, 'invalid_request', /position\.x must be between 0 and 1/],
-    ['thread.create', { roomId: 'lobby', body: 'x'.repeat(10_001) }, 'invalid_request', /body must be 1 to 10000 characters/],
+    [
+      'thread.create',
+      { roomId: 'lobby', body: 'x', position: { x: 2, y: 0 } },
+      'invalid_request',
+      /position\.x must be between 0 and 1/,
+    ],
+    [
+      'thread.create',
+      { roomId: 'lobby', body: 'x'.repeat(10_001) },
+      'invalid_request',
+      /body must be 1 to 10000 characters/,
+    ],
     ['comment.create', { body: 'x' }, 'invalid_request', /^data\.threadId is required$/],
     ['comment.create', { threadId: 'th_unknown', body: 'x' }, 'thread_not_found', /./],
     ['comment.create', { threadId: 'ü ../\n\u0000', body: 'x' }, 'thread_not_found', /./],
     ['comment.create', { threadId: 'x'.repeat(5_000), body: 'x' }, 'thread_not_found', /./],
     ['comment.update', { commentId: 'cm_unknown', body: 'x' }, 'comment_not_found', /./],
-    ['comment.update', { commentId: '\ud800', body: 'x' }, 'invalid_request', /^data\.commentId must be well-formed Unicode/],
-    ['presence.update', { roomId: 'lobby', state: { name: '\ud800' } }, 'invalid_request', /^data\.state\.name must be well-formed Unicode/],
-    ['cursor', { roomId: 'lobby', x: 0, y: 0, tool: '\ud800' }, 'invalid_request', /^data\.tool must be well-formed Unicode/],
-    ['cursor', { roomId: 'lobby', x: 0, y: 0, '\ud800': 1 }, 'invalid_request', /^data\.\ufffd must be well-formed Unicode/],
+    [
+      'comment.update',
+      { commentId: '\ud800', body: 'x' },
+      'invalid_request',
+      /^data\.commentId must be well-formed Unicode/,
+    ],
+    [
+      'presence.update',
+      { roomId: 'lobby', state: { name: '\ud800' } },
+      'invalid_request',
+      /^data\.state\.name must be well-formed Unicode/,
+    ],
+    [
+      'cursor',
+      { roomId: 'lobby', x: 0, y: 0, tool: '\ud800' },
+      'invalid_request',
+      /^data\.tool must be well-formed Unicode/,
+    ],
+    [
+      'cursor',
+      { roomId: 'lobby', x: 0, y: 0, '\ud800': 1 },
+      'invalid_request',
+      /^data\.\ufffd must be well-formed Unicode/,
+    ],
     ['comment.delete', { commentId: null }, 'invalid_request', /^data\.commentId must be a string(?:, not .+)?$/],
     ['thread.resolve', { threadId: 'th_unknown' }, 'thread_not_found', /./],
     ['room.enter', { roomId: 'lobby' }, 'invalid_request', /^Unknown message type room\.enter$/],
@@ -151,11 +199,16 @@ await t.test('messages of one client take effect in the order of sending', async
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
-  const threadId = part(await socket.request('thread.create', { roomId: 'lobby', body: 'first' }), 'thread')['id'] as string;
+  const threadId = part(await socket.request('thread.create', { roomId: 'lobby', body: 'first' }), 'thread')[
+    'id'
+  ] as string;
   const bodies = Array.from({ length: 30 }, (_, index) => `comment ${index}`);
   await Promise.all(bodies.map((body) => socket.request('comment.create', { threadId, body })));
   const { comments } = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { comments: Row[] };
-  t.strictSame(comments.map(({ body }) => body), ['first', ...bodies]);
+  t.strictSame(
+    comments.map(({ body }) => body),
+    ['first', ...bodies],
+  );
 });
 
 await t.test('frames that violate the protocol close their own socket and nothing else', async (t) => {
@@ -163,7 +216,8 @@ await t.test('frames that violate the protocol close their own socket and nothin
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
   const steady = await worker.join(token);
-  const masked = (first: number, length: number, payload: number[] = []): Buffer => Buffer.from([first, 0x80 | length, 0, 0, 0, 0, ...payload]);
+  const masked = (first: number, length: number, payload: number[] = []): Buffer =>
+    Buffer.from([first, 0x80 | length, 0, 0, 0, 0, ...payload]);
   const breaches: [name: string, bytes: Buffer][] = [
     ['text that is not UTF-8', masked(0x81, 2, [0xff, 0xfe])],
     ['an unknown opcode', masked(0x83, 0)],
@@ -186,7 +240,13 @@ await t.test('a message in many fragments is one message', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
-  const text = Buffer.from(JSON.stringify({ type: 'thread.create', id: 5, data: { roomId: 'lobby', body: 'x'.repeat(5_000) } }));
-  for (let from = 0; from < text.length; from += 100) socket.sendFragment(text.subarray(from, from + 100), from + 100 >= text.length);
-  t.match(await socket.until(() => socket.frames.find(({ id }) => id === 5)), { type: 'ok', data: { thread: { comments: [{ body: 'x'.repeat(5_000) }] } } });
+  const text = Buffer.from(
+    JSON.stringify({ type: 'thread.create', id: 5, data: { roomId: 'lobby', body: 'x'.repeat(5_000) } }),
+  );
+  for (let from = 0; from < text.length; from += 100)
+    socket.sendFragment(text.subarray(from, from + 100), from + 100 >= text.length);
+  t.match(await socket.until(() => socket.frames.find(({ id }) => id === 5)), {
+    type: 'ok',
+    data: { thread: { comments: [{ body: 'x'.repeat(5_000) }] } },
+  });
 });

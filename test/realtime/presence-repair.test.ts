@@ -2,7 +2,17 @@ import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { GRACE_MS } from '../../src/domain/rooms/presence.ts';
 import type { SharedRecord } from '../../src/ports/shared.ts';
-import { flushBus, membersOf, namesOf, presenceFrames, refresh, restRows, sees, startTwoWorkers, stateOf } from '../helpers/presence.ts';
+import {
+  flushBus,
+  membersOf,
+  namesOf,
+  presenceFrames,
+  refresh,
+  restRows,
+  sees,
+  startTwoWorkers,
+  stateOf,
+} from '../helpers/presence.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 
 /** Within this time a worker reads all memberships of a room again. */
@@ -30,7 +40,9 @@ class WatchedShared extends MemoryShared {
 }
 
 const changesOf = (socket: TestSocket, userId: string): string[] =>
-  presenceFrames(socket).flatMap(({ type, data }) => (data?.['userId'] === userId ? [type.replace('presence.', '')] : []));
+  presenceFrames(socket).flatMap(({ type, data }) =>
+    data?.['userId'] === userId ? [type.replace('presence.', '')] : [],
+  );
 
 await t.test('a change makes no worker read the whole room', async (t) => {
   const shared = new WatchedShared();
@@ -71,11 +83,16 @@ await t.test('lost messages are repaired within five seconds', async (t) => {
   await sees(watcher, 'watcher', 'ann', 'carol');
   await watcher.until(() => stateOf(watcher, 'ann')['at'] === 2);
   t.strictSame(changesOf(watcher, 'bob'), ['joined', 'left']);
-  t.strictSame([...membersOf(watcher).values()].map(({ connections, userId }) => ({ userId, connections })).toSorted((a, b) => String(a.userId).localeCompare(String(b.userId))), [
-    { userId: 'ann', connections: 1 },
-    { userId: 'carol', connections: 1 },
-    { userId: 'watcher', connections: 1 },
-  ]);
+  t.strictSame(
+    [...membersOf(watcher).values()]
+      .map(({ connections, userId }) => ({ userId, connections }))
+      .toSorted((a, b) => String(a.userId).localeCompare(String(b.userId))),
+    [
+      { userId: 'ann', connections: 1 },
+      { userId: 'carol', connections: 1 },
+      { userId: 'watcher', connections: 1 },
+    ],
+  );
   t.equal((await restRows(world)).length, 3);
 });
 
@@ -114,7 +131,12 @@ await t.test('a message that arrives late undoes nothing', async (t) => {
   one.bus.release(one.bus.take().toReversed());
   await flushBus(ann, watcher);
   await refresh(watcher);
-  t.strictSame(presenceFrames(watcher).slice(received).map(({ type }) => type), ['presence.snapshot']);
+  t.strictSame(
+    presenceFrames(watcher)
+      .slice(received)
+      .map(({ type }) => type),
+    ['presence.snapshot'],
+  );
   t.strictSame([namesOf(watcher), stateOf(watcher, 'ann')], [['ann', 'bob', 'watcher'], { at: 3 }]);
   t.strictSame(changesOf(watcher, 'carol'), [], 'a user whose join and leave are both past is never seen');
   t.strictSame(changesOf(watcher, 'bob'), ['joined', 'updated']);
@@ -163,13 +185,23 @@ await t.test('with messages lost, late and out of order, all sockets see the sam
       tabs.push({ userId, socket: await enter(worker, userId) });
     } else if (action === 1) {
       tabs.splice(tabs.indexOf(tab), 1);
-      await (next(2) === 0 ? tab.socket.terminate() : tab.socket.request('room.leave', { roomId: 'lobby' }).then(() => tab.socket.close()));
+      await (next(2) === 0
+        ? tab.socket.terminate()
+        : tab.socket.request('room.leave', { roomId: 'lobby' }).then(() => tab.socket.close()));
     } else await tab.socket.request('presence.update', { roomId: 'lobby', state: { step } });
-    if (next(3) === 0) for (const { bus } of [one, two]) bus.release(bus.take().filter(() => next(3) > 0).toSorted(() => next(3) - 1));
+    if (next(3) === 0)
+      for (const { bus } of [one, two])
+        bus.release(
+          bus
+            .take()
+            .filter(() => next(3) > 0)
+            .toSorted(() => next(3) - 1),
+        );
     if (next(8) === 0) advance(next(GRACE_MS));
   }
   for (const { bus } of [one, two]) bus.release([]);
-  while (one.realtime.connections() + two.realtime.connections() > tabs.length + 2) await new Promise((resolve) => setImmediate(resolve));
+  while (one.realtime.connections() + two.realtime.connections() > tabs.length + 2)
+    await new Promise((resolve) => setImmediate(resolve));
   advance(GRACE_MS);
   const present = ['w-one', 'w-two', ...new Set(tabs.map(({ userId }) => userId))].toSorted();
   const expected = await restRows(world);
@@ -177,8 +209,14 @@ await t.test('with messages lost, late and out of order, all sockets see the sam
   for (const socket of [...watchers, ...tabs.map((tab) => tab.socket)]) {
     await sees(socket, ...present);
     for (const { userId, state, connections } of expected) {
-      await socket.until(() => JSON.stringify(stateOf(socket, String(userId))) === JSON.stringify(state), `the state of ${String(userId)}`);
-      await socket.until(() => membersOf(socket).get(String(userId))?.['connections'] === connections, `the tabs of ${String(userId)}`);
+      await socket.until(
+        () => JSON.stringify(stateOf(socket, String(userId))) === JSON.stringify(state),
+        `the state of ${String(userId)}`,
+      );
+      await socket.until(
+        () => membersOf(socket).get(String(userId))?.['connections'] === connections,
+        `the tabs of ${String(userId)}`,
+      );
     }
   }
 });

@@ -1,34 +1,76 @@
 import t from 'tap';
 import { releaseOwner, GRACE_MS, sweepPresence } from '../../src/domain/rooms/presence.ts';
 import { deleteUser, putUser } from '../../src/domain/users/users.ts';
-import { flushBus, membersOf, namesOf, presenceFrames, refusal, restRows, sees, startTwoWorkers, stateOf } from '../helpers/presence.ts';
+import {
+  flushBus,
+  membersOf,
+  namesOf,
+  presenceFrames,
+  refusal,
+  restRows,
+  sees,
+  startTwoWorkers,
+  stateOf,
+} from '../helpers/presence.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 
-await t.test('a user who joins receives a snapshot that includes it, and the others on both workers receive presence.joined', async (t) => {
-  const { world, one, two, enter, open } = await startTwoWorkers(t);
-  await putUser(world.ctx, world.backend, 'bob', { name: 'Bob', avatarUrl: 'https://example.com/bob.png' });
-  const ann = await enter(one, 'ann', { colour: 'red' });
-  const bob = await enter(two, 'bob');
-  await sees(ann, 'ann', 'bob');
-  t.strictSame(presenceFrames(bob).map(({ type }) => type), ['presence.snapshot']);
-  t.equal(bob.frames.findIndex(({ type }) => type === 'presence.snapshot') < bob.frames.findIndex(({ type }) => type === 'ok'), true, 'the snapshot comes before ok');
-  t.strictSame(presenceFrames(ann).map(({ type, seq }) => [type, seq]), [['presence.snapshot', undefined], ['presence.joined', undefined]]);
+await t.test(
+  'a user who joins receives a snapshot that includes it, and the others on both workers receive presence.joined',
+  async (t) => {
+    const { world, one, two, enter, open } = await startTwoWorkers(t);
+    await putUser(world.ctx, world.backend, 'bob', { name: 'Bob', avatarUrl: 'https://example.com/bob.png' });
+    const ann = await enter(one, 'ann', { colour: 'red' });
+    const bob = await enter(two, 'bob');
+    await sees(ann, 'ann', 'bob');
+    t.strictSame(
+      presenceFrames(bob).map(({ type }) => type),
+      ['presence.snapshot'],
+    );
+    t.equal(
+      bob.frames.findIndex(({ type }) => type === 'presence.snapshot') <
+        bob.frames.findIndex(({ type }) => type === 'ok'),
+      true,
+      'the snapshot comes before ok',
+    );
+    t.strictSame(
+      presenceFrames(ann).map(({ type, seq }) => [type, seq]),
+      [
+        ['presence.snapshot', undefined],
+        ['presence.joined', undefined],
+      ],
+    );
 
-  const at = '2026-01-02T03:04:05.678Z';
-  const shown = { userId: 'bob', name: 'Bob', avatarUrl: 'https://example.com/bob.png', connections: 1, joinedAt: at, lastActiveAt: at, state: {} };
-  t.match(membersOf(ann).get('bob'), shown);
-  t.strictSame(membersOf(ann).get('bob'), membersOf(bob).get('bob'));
-  t.strictSame(membersOf(bob).get('bob')?.['connectionIds'], [bob.frames[0]?.data?.['connectionId']]);
-  t.match(membersOf(bob).get('ann'), { name: null, state: { colour: 'red' } });
-  const rows = await restRows(world);
-  t.strictSame(rows.map(({ userId }) => userId), ['ann', 'bob']);
-  t.strictSame(rows[1], shown, 'REST shows these fields and no others');
-  t.strictSame(await restRows(world, 'elsewhere'), []);
+    const at = '2026-01-02T03:04:05.678Z';
+    const shown = {
+      userId: 'bob',
+      name: 'Bob',
+      avatarUrl: 'https://example.com/bob.png',
+      connections: 1,
+      joinedAt: at,
+      lastActiveAt: at,
+      state: {},
+    };
+    t.match(membersOf(ann).get('bob'), shown);
+    t.strictSame(membersOf(ann).get('bob'), membersOf(bob).get('bob'));
+    t.strictSame(membersOf(bob).get('bob')?.['connectionIds'], [bob.frames[0]?.data?.['connectionId']]);
+    t.match(membersOf(bob).get('ann'), { name: null, state: { colour: 'red' } });
+    const rows = await restRows(world);
+    t.strictSame(
+      rows.map(({ userId }) => userId),
+      ['ann', 'bob'],
+    );
+    t.strictSame(rows[1], shown, 'REST shows these fields and no others');
+    t.strictSame(await restRows(world, 'elsewhere'), []);
 
-  const stranger = await open(one, { userId: 'stranger' });
-  await flushBus(ann, bob);
-  t.strictSame(stranger.frames.filter(({ roomId }) => roomId === 'lobby'), [], 'a socket that has not joined receives nothing');
-});
+    const stranger = await open(one, { userId: 'stranger' });
+    await flushBus(ann, bob);
+    t.strictSame(
+      stranger.frames.filter(({ roomId }) => roomId === 'lobby'),
+      [],
+      'a socket that has not joined receives nothing',
+    );
+  },
+);
 
 await t.test('several tabs are one user: joined with the first, left after the grace period of the last', async (t) => {
   const { world, one, two, enter, advance } = await startTwoWorkers(t);
@@ -49,12 +91,24 @@ await t.test('several tabs are one user: joined with the first, left after the g
   advance(GRACE_MS - 1);
   await enter(one, 'witness');
   await sees(watcher, 'ann', 'watcher', 'witness');
-  t.match((await restRows(world)).find(({ userId }) => userId === 'ann'), { connections: 1 }, 'nothing is sent during the grace period');
+  t.match(
+    (await restRows(world)).find(({ userId }) => userId === 'ann'),
+    { connections: 1 },
+    'nothing is sent during the grace period',
+  );
   advance(1);
   await sees(watcher, 'watcher', 'witness');
-  t.strictSame((await restRows(world)).map(({ userId }) => userId), ['watcher', 'witness']);
-  const after = presenceFrames(watcher).slice(before).map(({ type, data }) => [type, data?.['userId']]);
-  t.strictSame(after, [['presence.joined', 'witness'], ['presence.left', 'ann']]);
+  t.strictSame(
+    (await restRows(world)).map(({ userId }) => userId),
+    ['watcher', 'witness'],
+  );
+  const after = presenceFrames(watcher)
+    .slice(before)
+    .map(({ type, data }) => [type, data?.['userId']]);
+  t.strictSame(after, [
+    ['presence.joined', 'witness'],
+    ['presence.left', 'ann'],
+  ]);
 });
 
 await t.test('a reload is not visible, even if it reaches another worker', async (t) => {
@@ -69,7 +123,10 @@ await t.test('a reload is not visible, even if it reaches another worker', async
   const after = await enter(two, 'ann', { page: 2 });
   advance(GRACE_MS);
   await watcher.until(() => stateOf(watcher, 'ann')['page'] === 2, 'the new page');
-  t.strictSame(presenceFrames(watcher).map(({ type }) => type), ['presence.snapshot', 'presence.joined', 'presence.updated']);
+  t.strictSame(
+    presenceFrames(watcher).map(({ type }) => type),
+    ['presence.snapshot', 'presence.joined', 'presence.updated'],
+  );
   t.equal(membersOf(watcher).get('ann')?.['joinedAt'], joinedAt);
   t.strictSame(membersOf(watcher).get('ann')?.['connectionIds'], [after.frames[0]?.data?.['connectionId']]);
   await sweepPresence(world.ctx);
@@ -104,7 +161,12 @@ await t.test('presence.update reaches all members; the latest state of any tab i
   advance(1_000);
   await tab.request('presence.update', { roomId: 'lobby', state: { at: 'end', list: [1, { deep: true }] } });
   for (const socket of [ann, bob, tab]) await socket.until(() => stateOf(socket, 'ann')['at'] === 'end');
-  t.match((await restRows(world))[0], { userId: 'ann', lastActiveAt: '2026-01-02T03:04:07.678Z', joinedAt: '2026-01-02T03:04:05.678Z', state: { at: 'end', list: [1, { deep: true }] } });
+  t.match((await restRows(world))[0], {
+    userId: 'ann',
+    lastActiveAt: '2026-01-02T03:04:07.678Z',
+    joinedAt: '2026-01-02T03:04:05.678Z',
+    state: { at: 'end', list: [1, { deep: true }] },
+  });
   advance(1_000);
   await ann.request('room.join', { roomId: 'lobby', state: { at: 'start' } });
   await bob.until(() => stateOf(bob, 'ann')['at'] === 'start');
@@ -120,7 +182,10 @@ await t.test('a new name is sent; an erased user leaves', async (t) => {
   await ann.until(() => membersOf(ann).get('bob')?.['name'] === 'Robert');
   await deleteUser(world.ctx, world.backend, 'bob');
   await sees(ann, 'ann');
-  t.strictSame((await restRows(world)).map(({ userId }) => userId), ['ann']);
+  t.strictSame(
+    (await restRows(world)).map(({ userId }) => userId),
+    ['ann'],
+  );
   t.match(await bob.closed, { code: 4403, reason: 'forbidden' });
 });
 
@@ -131,7 +196,15 @@ await t.test('the users of a killed worker leave after the grace period, and no 
   await enter(one, 'ann');
   // A third worker that was killed: only its records exist.
   for (const userId of ['ann', 'ghost']) {
-    const text = JSON.stringify({ userId, connectionId: `cn_${userId}`, joinedAt: ctx.clock.now(), activeAt: ctx.clock.now(), state: {}, stateAt: 0, leftAt: null });
+    const text = JSON.stringify({
+      userId,
+      connectionId: `cn_${userId}`,
+      joinedAt: ctx.clock.now(),
+      activeAt: ctx.clock.now(),
+      state: {},
+      stateAt: 0,
+      leftAt: null,
+    });
     await ctx.shared.put({ key: `room/${world.environment.id}/lobby`, name: `cn_${userId}`, owner: 'w3', text });
   }
   advance(5_000);
@@ -147,7 +220,10 @@ await t.test('the users of a killed worker leave after the grace period, and no 
   advance(1);
   await sees(watcher, 'watcher', 'ann', 'late');
   await sees(late, 'watcher', 'ann', 'late');
-  t.strictSame((await restRows(world)).map(({ userId }) => userId), ['ann', 'watcher', 'late']);
+  t.strictSame(
+    (await restRows(world)).map(({ userId }) => userId),
+    ['ann', 'watcher', 'late'],
+  );
   await sweepPresence(ctx);
   t.strictSame([...(await ctx.shared.listByOwner('')), ...(await ctx.shared.listByOwner('w3'))], []);
 });
@@ -163,7 +239,12 @@ await t.test('the users of a draining worker can continue on another one', async
   two.realtime.tick();
   advance(GRACE_MS);
   await sees(watcher, 'watcher', 'ann');
-  t.strictSame(presenceFrames(watcher).filter(({ type }) => type === 'presence.left').map(({ data }) => data), [{ userId: 'gone' }]);
+  t.strictSame(
+    presenceFrames(watcher)
+      .filter(({ type }) => type === 'presence.left')
+      .map(({ data }) => data),
+    [{ userId: 'gone' }],
+  );
 });
 
 await t.test('after random joins, leaves and reconnects, all sockets see the same room', async (t) => {
@@ -177,7 +258,10 @@ await t.test('after random joins, leaves and reconnects, all sockets see the sam
   const tabs: { userId: string; socket: TestSocket }[] = [];
   for (let step = 0; step < 120; step++) {
     const [tab] = next(3) === 0 ? tabs.splice(next(Math.max(1, tabs.length)), 1) : [];
-    if (tab !== undefined) await (next(2) === 0 ? tab.socket.terminate() : tab.socket.request('room.leave', { roomId: 'lobby' }).then(() => tab.socket.close()));
+    if (tab !== undefined)
+      await (next(2) === 0
+        ? tab.socket.terminate()
+        : tab.socket.request('room.leave', { roomId: 'lobby' }).then(() => tab.socket.close()));
     else if (tabs.length < 30) {
       const userId = `user-${next(12)}`;
       tabs.push({ userId, socket: await enter(next(2) === 0 ? one : two, userId) });
@@ -190,5 +274,9 @@ await t.test('after random joins, leaves and reconnects, all sockets see the sam
   for (const { socket } of tabs) await sees(socket, ...present);
   t.strictSame((await restRows(world)).map(({ userId }) => String(userId)).toSorted(), present);
   const last = await enter(one, 'w-one');
-  for (const userId of present) t.strictSame(membersOf(last).get(userId)?.['connections'], (await restRows(world)).find((row) => row['userId'] === userId)?.['connections']);
+  for (const userId of present)
+    t.strictSame(
+      membersOf(last).get(userId)?.['connections'],
+      (await restRows(world)).find((row) => row['userId'] === userId)?.['connections'],
+    );
 });

@@ -21,14 +21,24 @@ await t.test('a browser adds and removes a reaction, and all sockets receive bot
   t.equal(added.type, 'ok');
   const reaction = reactionOf(added);
   t.match(reaction, { commentId, threadId, userId: 'ann', emoji: '🎉' });
-  t.strictSame(reactionOf(await ann.request('reaction.add', { commentId, emoji: '🎉' })), reaction, 'adding it again returns the same');
+  t.strictSame(
+    reactionOf(await ann.request('reaction.add', { commentId, emoji: '🎉' })),
+    reaction,
+    'adding it again returns the same',
+  );
   t.strictSame((await ann.request('reaction.remove', { reactionId: reaction['reactionId'] })).data, { deleted: true });
 
   await watcher.frame('reaction.deleted');
   const seen = watcher.frames.filter(({ type }) => type.startsWith('reaction.'));
   t.match(seen, [
     { type: 'reaction.created', roomId: 'lobby', threadId, actor: { userId: 'ann', via: 'ws' }, data: reaction },
-    { type: 'reaction.deleted', roomId: 'lobby', threadId, actor: { userId: 'ann', via: 'ws' }, data: { reactionId: reaction['id'], commentId, threadId, userId: 'ann', emoji: '🎉' } },
+    {
+      type: 'reaction.deleted',
+      roomId: 'lobby',
+      threadId,
+      actor: { userId: 'ann', via: 'ws' },
+      data: { reactionId: reaction['id'], commentId, threadId, userId: 'ann', emoji: '🎉' },
+    },
   ]);
 });
 
@@ -63,8 +73,12 @@ await t.test('concurrent reactions over two workers are all recorded', async (t)
   const two = await startWorker(t, world, {}, 'w2');
   const commentId = await backend.comment(await backend.thread('lobby'));
   const users = Array.from({ length: 8 }, (_, i) => `user-${i}`);
-  const sockets = await Promise.all(users.map(async (userId, i) => (i % 2 === 0 ? one : two).join(await world.token({ userId }))));
-  const replies = await Promise.all(sockets.map((socket) => socket.request('reaction.add', { commentId, emoji: '👍' })));
+  const sockets = await Promise.all(
+    users.map(async (userId, i) => (i % 2 === 0 ? one : two).join(await world.token({ userId }))),
+  );
+  const replies = await Promise.all(
+    sockets.map((socket) => socket.request('reaction.add', { commentId, emoji: '👍' })),
+  );
   t.ok(replies.every((reply) => reply.type === 'ok'));
   const [first] = sockets;
   const created = await first?.until(() => {

@@ -7,7 +7,8 @@ import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 import type { Store } from '../../src/ports/store.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
-const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
+const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string =>
+  `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
 const recovered = (socket: TestSocket): unknown => socket.frames[0]?.data?.['recovered'];
 
 /** Adds 30 events to the log, and a user that is recorded already, so that connecting adds none. */
@@ -69,7 +70,10 @@ await t.test('the first message may contain the resume point', async (t) => {
     t.equal(recovered(socket), expected, JSON.stringify(since));
     if (expected) {
       await socket.until(() => socket.seqs.includes(head));
-      t.strictSame(socket.frames.slice(0, 3).map(({ type }) => type), ['welcome', 'ok', 'comment.created']);
+      t.strictSame(
+        socket.frames.slice(0, 3).map(({ type }) => type),
+        ['welcome', 'ok', 'comment.created'],
+      );
       t.strictSame(socket.seqs, upTo(20, head));
     }
   }
@@ -79,7 +83,10 @@ await t.test('with subprotocols, the resume point may be in the query', async (t
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
   const worker = await startWorker(t, world);
-  const socket = worker.open({ protocols: ['collab.v1', `collab.key.${world.key}`, `collab.token.${token}`] }, at(world, 29));
+  const socket = worker.open(
+    { protocols: ['collab.v1', `collab.key.${world.key}`, `collab.token.${token}`] },
+    at(world, 29),
+  );
   await socket.until(() => socket.seqs.includes(head));
   t.equal(recovered(socket), true);
 });
@@ -122,32 +129,39 @@ await t.test('a token with rooms is replayed its events and the position of the 
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'bot', rooms: ['docs'] }), at(world, 1));
   await socket.frame('seq');
-  t.strictSame(socket.frames.map(({ type, seq }) => [type, seq]).slice(1), [['thread.created', 2], ['thread.created', 4], ['seq', 5]]);
+  t.strictSame(socket.frames.map(({ type, seq }) => [type, seq]).slice(1), [
+    ['thread.created', 2],
+    ['thread.created', 4],
+    ['seq', 5],
+  ]);
   await backend.thread('docs');
   await socket.until(() => socket.seqs.includes(6));
   t.strictSame(socket.seqs, [2, 4, 6]);
 });
 
-await t.test('the sockets of a worker that did not see events before they were deleted are closed, so that no client misses them unnoticed', async (t) => {
-  const world = await createWorld(t);
-  const { backend, token, head } = await withHistory(world);
-  const lagging = laggingStore(world.ctx.store);
-  const worker = await startWorker(t, { ...world, ctx: { ...world.ctx, store: lagging.store } });
-  const live = await worker.join(token);
-  lagging.hold();
-  const threadId = await backend.thread();
-  const [near, past] = [await worker.join(token, at(world, head + 1)), await worker.join(token)];
-  await backend.comment(threadId);
-  const last = await worker.join(token, at(world, head + 2));
-  lagging.forget();
-  lagging.release();
-  await world.ctx.store.trimEvents(streamOf(world.environment), head + 2);
-  await backend.comment(threadId);
-  for (const socket of [live, near, past]) t.equal((await socket.closed).code, 1013);
-  await last.until(() => last.seqs.includes(head + 3));
-  t.strictSame(last.seqs, [head + 3]);
-  t.equal(recovered(await worker.join(token, at(world, head))), false, 'its client reloads');
-});
+await t.test(
+  'the sockets of a worker that did not see events before they were deleted are closed, so that no client misses them unnoticed',
+  async (t) => {
+    const world = await createWorld(t);
+    const { backend, token, head } = await withHistory(world);
+    const lagging = laggingStore(world.ctx.store);
+    const worker = await startWorker(t, { ...world, ctx: { ...world.ctx, store: lagging.store } });
+    const live = await worker.join(token);
+    lagging.hold();
+    const threadId = await backend.thread();
+    const [near, past] = [await worker.join(token, at(world, head + 1)), await worker.join(token)];
+    await backend.comment(threadId);
+    const last = await worker.join(token, at(world, head + 2));
+    lagging.forget();
+    lagging.release();
+    await world.ctx.store.trimEvents(streamOf(world.environment), head + 2);
+    await backend.comment(threadId);
+    for (const socket of [live, near, past]) t.equal((await socket.closed).code, 1013);
+    await last.until(() => last.seqs.includes(head + 3));
+    t.strictSame(last.seqs, [head + 3]);
+    t.equal(recovered(await worker.join(token, at(world, head))), false, 'its client reloads');
+  },
+);
 
 await t.test('a client that resumes from a worker that was ahead receives nothing twice', async (t) => {
   const world = await createWorld(t);
@@ -179,7 +193,10 @@ await t.test('a replay is no faster than the client reads', async (t) => {
   await Promise.all(Array.from({ length: 300 }, () => backend.comment(threadId, 'x'.repeat(10_000))));
   const head = await backend.head();
   const worker = await startWorker(t, world, { 'ws.maxBackpressureBytes': '1048576' });
-  const socket = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token }, paused: true }, at(world, from));
+  const socket = worker.open(
+    { headers: { 'X-Service-Key': world.key, 'X-Service-Token': token }, paused: true },
+    at(world, from),
+  );
   await socket.opened;
   const other = await worker.join(token);
   await backend.comment(threadId);
@@ -196,7 +213,11 @@ await t.test('a replay of long events reads little more from the log than it sen
   const stream = streamOf(world.environment);
   for (let batch = 0; batch < 10; batch++) {
     await world.ctx.store.transact(async (tx) => {
-      for (let i = 0; i < 30; i++) tx.emit(stream, (seq) => `{"type":"comment.created","seq":${seq},"roomId":"lobby","padding":"${'x'.repeat(50_000)}"}`);
+      for (let i = 0; i < 30; i++)
+        tx.emit(
+          stream,
+          (seq) => `{"type":"comment.created","seq":${seq},"roomId":"lobby","padding":"${'x'.repeat(50_000)}"}`,
+        );
     });
   }
   const head = await backend.head();

@@ -70,7 +70,10 @@ await t.test('a refreshed token keeps the socket open', async (t) => {
   await socket.frame('token.expiring');
   const token = await world.token({ userId: 'ann', ttlSeconds: 600 });
   const reply = await socket.request('auth.refresh', { token });
-  t.match(reply, { type: 'ok', data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) } });
+  t.match(reply, {
+    type: 'ok',
+    data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) },
+  });
   advance(world, worker, 500_000);
   await socket.request('pong');
   t.equal(count(socket, 'token.expiring'), 1, 'the new token counts');
@@ -85,8 +88,12 @@ await t.test('an invalid refresh changes nothing, and a token of another user cl
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
   t.strictSame(refusal(await socket.request('auth.refresh', { token: 'x.y.z' })), ['error', 'invalid_token']);
-  t.match(await socket.request('auth.refresh', {}), { error: { code: 'invalid_request', message: 'data.token is required' } });
-  t.match(await socket.request('auth.refresh'), { error: { code: 'invalid_request', message: 'data.token is required' } });
+  t.match(await socket.request('auth.refresh', {}), {
+    error: { code: 'invalid_request', message: 'data.token is required' },
+  });
+  t.match(await socket.request('auth.refresh'), {
+    error: { code: 'invalid_request', message: 'data.token is required' },
+  });
   t.match(await socket.request('auth.refresh', 'token'), { error: { message: 'data must be an object' } });
 
   socket.send({ type: 'auth.refresh', id: 99, data: { token: await world.token({ userId: 'bob' }) } });
@@ -99,10 +106,13 @@ await t.test('new claims take effect at once', async (t) => {
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'bot' }));
-  const rooms = (): (string | undefined)[] => socket.frames.flatMap(({ type, roomId }) => (type === 'thread.created' ? [roomId] : []));
+  const rooms = (): (string | undefined)[] =>
+    socket.frames.flatMap(({ type, roomId }) => (type === 'thread.created' ? [roomId] : []));
 
   await backend.thread('lobby');
-  await socket.request('auth.refresh', { token: await world.token({ userId: 'bot', rooms: ['docs'], role: 'viewer' }) });
+  await socket.request('auth.refresh', {
+    token: await world.token({ userId: 'bot', rooms: ['docs'], role: 'viewer' }),
+  });
   await backend.thread('lobby');
   await backend.thread('docs');
   await socket.until(() => rooms().includes('docs'));
@@ -127,8 +137,15 @@ await t.test('a token can be refreshed on a full disk', async (t) => {
   const socket = await worker.join(await world.token({ userId: 'ann', role: 'viewer' }));
   database.full = true;
   const token = await world.token({ userId: 'ann', name: 'Ann Other', role: 'member', ttlSeconds: 600 });
-  t.match(await socket.request('auth.refresh', { token }), { type: 'ok', data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) } });
-  t.match(await socket.request('thread.create', { roomId: 'lobby', body: 'hi' }), { error: { code: 'storage_full' } }, 'the new token allows writes');
+  t.match(await socket.request('auth.refresh', { token }), {
+    type: 'ok',
+    data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) },
+  });
+  t.match(
+    await socket.request('thread.create', { roomId: 'lobby', body: 'hi' }),
+    { error: { code: 'storage_full' } },
+    'the new token allows writes',
+  );
   database.full = false;
   t.equal((await socket.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
 });
@@ -137,11 +154,18 @@ await t.test('the sockets of an environment that was imported again reconnect to
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
-  await world.ctx.store.transact(async (tx) => tx.put('envs', world.environment.id, JSON.stringify({ ...world.environment, streamId: 'another' })));
+  await world.ctx.store.transact(async (tx) =>
+    tx.put('envs', world.environment.id, JSON.stringify({ ...world.environment, streamId: 'another' })),
+  );
   advance(world, worker, 1_000);
   t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
-  const again = await worker.join(await world.token({ userId: 'ann' }), `?epoch=${epochOf(world.ctx.store, world.environment)}&since=0`);
-  t.match(await again.frame('welcome'), { data: { recovered: false, epoch: `${world.ctx.store.epoch}-another`, seq: 0 } });
+  const again = await worker.join(
+    await world.token({ userId: 'ann' }),
+    `?epoch=${epochOf(world.ctx.store, world.environment)}&since=0`,
+  );
+  t.match(await again.frame('welcome'), {
+    data: { recovered: false, epoch: `${world.ctx.store.epoch}-another`, seq: 0 },
+  });
 });
 
 await t.test('disabling or deleting an environment closes its sockets', async (t) => {
@@ -150,7 +174,10 @@ await t.test('disabling or deleting an environment closes its sockets', async (t
   const token = await world.token({ userId: 'ann' });
   const first = await worker.join(token);
   await updateEnvironment(world.ctx, world.environment.id, { disabled: true });
-  t.strictSame(refusal(await first.request('thread.create', { roomId: 'lobby', body: 'hi' })), ['error', 'environment_disabled']);
+  t.strictSame(refusal(await first.request('thread.create', { roomId: 'lobby', body: 'hi' })), [
+    'error',
+    'environment_disabled',
+  ]);
   t.strictSame(await first.closed, { code: 4403, reason: 'environment_disabled' });
 
   await updateEnvironment(world.ctx, world.environment.id, { disabled: false });

@@ -43,26 +43,35 @@ function join(users: UserSockets, fake: FakeSocket, rooms: readonly string[] | n
   return socket;
 }
 
-const event = (n: number, roomId = 'docs'): string => `{"type":"notification.created","seq":${n},"roomId":"${roomId}","userId":"bob","actor":{}}`;
+const event = (n: number, roomId = 'docs'): string =>
+  `{"type":"notification.created","seq":${n},"roomId":"${roomId}","userId":"bob","actor":{}}`;
 
-t.test('the events of one callback are one packet per socket, without those of rooms that the socket does not see', async (t) => {
-  const users = new UserSockets();
-  const [all, docs, none] = [new FakeSocket(), new FakeSocket(), new FakeSocket()];
-  join(users, all);
-  join(users, docs, ['docs']);
-  join(users, none, ['other']);
-  for (const [n, room] of [[1, 'docs'], [2, 'plans'], [3, 'docs']] as const) users.send('bob', event(n, room));
-  users.send('ann', event(4));
-  t.strictSame(all.packets, []);
-  await Promise.resolve();
-  t.strictSame(all.packets, [[event(1), event(2, 'plans'), event(3)]]);
-  t.strictSame(docs.packets, [[event(1), event(3)]]);
-  t.strictSame(none.packets, []);
-  users.send('bob', event(5));
-  users.flush();
-  await Promise.resolve();
-  t.strictSame(all.packets.slice(1), [[event(5)]], 'once');
-});
+t.test(
+  'the events of one callback are one packet per socket, without those of rooms that the socket does not see',
+  async (t) => {
+    const users = new UserSockets();
+    const [all, docs, none] = [new FakeSocket(), new FakeSocket(), new FakeSocket()];
+    join(users, all);
+    join(users, docs, ['docs']);
+    join(users, none, ['other']);
+    for (const [n, room] of [
+      [1, 'docs'],
+      [2, 'plans'],
+      [3, 'docs'],
+    ] as const)
+      users.send('bob', event(n, room));
+    users.send('ann', event(4));
+    t.strictSame(all.packets, []);
+    await Promise.resolve();
+    t.strictSame(all.packets, [[event(1), event(2, 'plans'), event(3)]]);
+    t.strictSame(docs.packets, [[event(1), event(3)]]);
+    t.strictSame(none.packets, []);
+    users.send('bob', event(5));
+    users.flush();
+    await Promise.resolve();
+    t.strictSame(all.packets.slice(1), [[event(5)]], 'once');
+  },
+);
 
 t.test('a socket receives what came while it was there, and nothing else', async (t) => {
   const users = new UserSockets();

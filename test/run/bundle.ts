@@ -17,19 +17,23 @@ const sourceUrls: Plugin = {
   },
 };
 
-/** `import t from 'tap'` stands for the test of the file (current-test.ts); only the host of the files has tap itself. */
+/**
+ * `import t from 'tap'` stands for the test of the file (current-test.ts); only the host of the files has tap itself.
+ */
 const oneTestPerFile: Plugin = {
   name: 'one-test-per-file',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^tap$/ }, ({ importer }) =>
-      importer.endsWith('/test/run/host.ts') ? { path: 'tap', external: true } : { path: join(process.cwd(), 'test/run/current-test.ts') },
+      importer.endsWith('/test/run/host.ts')
+        ? { path: 'tap', external: true }
+        : { path: join(process.cwd(), 'test/run/current-test.ts') },
     );
   },
 };
 
 /**
- * Compiles test files, the fixtures that run as processes, the host of test files and what they import, once for all processes.
- * Starting `tsx` and compiling in each process took two thirds of the time of a small test file.
+ * Compiles test files, the fixtures that run as processes, the host of test files and what they import, once for all
+ * processes. Starting `tsx` and compiling in each process took two thirds of the time of a small test file.
  *
  * @param files paths from the project's top, which is the working folder
  * @param folder where the output goes, at the same paths with `.js`; inside the project, so that packages are found

@@ -8,8 +8,8 @@ export function setCurrentTest(test: Test): void {
 }
 
 /**
- * Takes the place of `tap` in compiled test files, where several files share one process: the test of the file that runs now.
- * Files of one process run one after the other, so there is one at any time.
+ * Takes the place of `tap` in compiled test files, where several files share one process: the test of the file that
+ * runs now. Files of one process run one after the other, so there is one at any time.
  */
 const current = new Proxy({} as Test, {
   get: (_, name) => {

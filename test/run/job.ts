@@ -28,7 +28,9 @@ export interface FileResult extends FileReport {
 
 /** A process that runs test files, one after the other. */
 export class Job {
-  /** Resolves with a result for each file that began, when the process has ended and everything that it left running. */
+  /**
+   * Resolves with a result for each file that began, when the process has ended and everything that it left running.
+   */
   readonly ended: Promise<FileResult[]>;
   readonly #reader = new TapReader();
   readonly #child: ChildProcess;
@@ -42,12 +44,16 @@ export class Job {
   constructor(files: readonly string[], options: JobOptions) {
     this.#options = options;
     const { folder, timeoutS } = options;
-    this.#child = spawn(process.execPath, ['--enable-source-maps', compiledPath(folder, 'test/run/host.ts'), folder, ...files], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // tap's own limit would be 30 s a test.
-      env: { ...process.env, [JOB_VARIABLE]: this.#id, TEST_BUILD: folder, TAP_TIMEOUT: String(timeoutS) },
-      detached: true,
-    });
+    this.#child = spawn(
+      process.execPath,
+      ['--enable-source-maps', compiledPath(folder, 'test/run/host.ts'), folder, ...files],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        // tap's own limit would be 30 s a test.
+        env: { ...process.env, [JOB_VARIABLE]: this.#id, TEST_BUILD: folder, TAP_TIMEOUT: String(timeoutS) },
+        detached: true,
+      },
+    );
     this.#limitTime();
     this.ended = this.#run();
   }
@@ -71,7 +77,9 @@ export class Job {
     // What it left running holds its output open.
     this.kill();
     await closed;
-    const how = this.#timedOut ? `it did not end within ${this.#options.timeoutS} s` : `its process ended with ${signal ?? `exit code ${code}`}`;
+    const how = this.#timedOut
+      ? `it did not end within ${this.#options.timeoutS} s`
+      : `its process ended with ${signal ?? `exit code ${code}`}`;
     const { current, files } = this.#reader;
     const guilty = current ?? (code !== 0 && files.every(({ ok }) => ok) ? files.at(-1) : undefined);
     if (guilty !== undefined) {
@@ -115,10 +123,13 @@ export class Job {
   /** Kills the process if the file that begins now takes too long; tap's own limit comes first. */
   #limitTime(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#timedOut = true;
-      this.kill();
-    }, (this.#options.timeoutS + 15) * 1000);
+    this.#timer = setTimeout(
+      () => {
+        this.#timedOut = true;
+        this.kill();
+      },
+      (this.#options.timeoutS + 15) * 1000,
+    );
   }
 
   #error(text: string): void {

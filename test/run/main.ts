@@ -31,7 +31,15 @@ process.exitCode = (await run(options)) ? 0 : 1;
 
 /** @returns whether everything passed */
 async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOptions): Promise<boolean> {
-  const asked = only === undefined ? paths : [...paths, ...readFileSync(only, 'utf8').split('\n').filter((line) => line !== '')];
+  const asked =
+    only === undefined
+      ? paths
+      : [
+          ...paths,
+          ...readFileSync(only, 'utf8')
+            .split('\n')
+            .filter((line) => line !== ''),
+        ];
   const files = only !== undefined && asked.length === 0 ? [] : testFiles(asked);
   if (files.length === 0) {
     process.stderr.write(asked.length === 0 ? `${only} names no file\n` : `no test file matches ${asked.join(' ')}\n`);
@@ -60,7 +68,11 @@ interface Running {
 }
 
 /** Runs the processes of a plan, so many at a time. Files that a process did not reach run in one of their own. */
-async function runJobs(plan: readonly (readonly string[])[], jobs: number, { folder: build, timeoutS, report }: Running): Promise<FileResult[]> {
+async function runJobs(
+  plan: readonly (readonly string[])[],
+  jobs: number,
+  { folder: build, timeoutS, report }: Running,
+): Promise<FileResult[]> {
   const waiting = [...plan];
   const results: FileResult[] = [];
   const work = async (): Promise<void> => {
@@ -107,10 +119,14 @@ function testFiles(paths: readonly string[]): string[] {
   if (paths.length === 0) return all;
   const asked = paths.map((path) => relative('.', resolve(path)));
   for (const path of asked) if (!existsSync(path)) throw new Error(`there is no ${path}`);
-  return all.filter((file) => asked.some((path) => file === path || (statSync(path).isDirectory() && file.startsWith(`${path}/`))));
+  return all.filter((file) =>
+    asked.some((path) => file === path || (statSync(path).isDirectory() && file.startsWith(`${path}/`))),
+  );
 }
 
 /** The programs that tests start as processes. */
 function fixtures(): string[] {
-  return readdirSync('test/fixtures').filter((name) => name.endsWith('.ts')).map((name) => `test/fixtures/${name}`);
+  return readdirSync('test/fixtures')
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `test/fixtures/${name}`);
 }

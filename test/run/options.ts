@@ -38,8 +38,17 @@ export function parseOptions(args: readonly string[]): RunOptions {
   });
   const whole = (name: 'jobs' | 'repeat' | 'timeout'): number => {
     const value = Number(values[name]);
-    if (!Number.isInteger(value) || value < 1) throw new TypeError(`--${name} must be an integer from 1, not ${values[name]}`);
+    if (!Number.isInteger(value) || value < 1)
+      throw new TypeError(`--${name} must be an integer from 1, not ${values[name]}`);
     return value;
   };
-  return { paths: positionals, jobs: whole('jobs'), repeat: whole('repeat'), timeoutS: whole('timeout'), save: values.save, only: values.only, tap: values.tap };
+  return {
+    paths: positionals,
+    jobs: whole('jobs'),
+    repeat: whole('repeat'),
+    timeoutS: whole('timeout'),
+    save: values.save,
+    only: values.only,
+    tap: values.tap,
+  };
 }

@@ -4,11 +4,26 @@ import { readFileSync } from 'node:fs';
 const GROUP_SIZE = 12;
 
 /** Folders in the order in which they begin: those with the longest files first. */
-const FIRST = ['cluster', 'browser', 'fuzz', 'adapters', 'cli', 'plugins', 'package', 'client', 'workers', 'deploy', 'examples', 'demo', 'spec', 'realtime'];
+const FIRST = [
+  'cluster',
+  'browser',
+  'fuzz',
+  'adapters',
+  'cli',
+  'plugins',
+  'package',
+  'client',
+  'workers',
+  'deploy',
+  'examples',
+  'demo',
+  'spec',
+  'realtime',
+];
 
 /**
- * What a file does to its process, or measures of it, so that it needs one of its own: exit, signals, the environment, processor
- * time and memory, the event loop, globals.
+ * What a file does to its process, or measures of it, so that it needs one of its own: exit, signals, the environment,
+ * processor time and memory, the event loop, globals.
  */
 const OWN_PROCESS =
   /process\.(?:env\[[^\]]*\] =|exit|on\(|once\(|kill\(process|memoryUsage|cpuUsage|chdir|setuid|seteuid)|delete process\.env|t\.intercept|globalThis\.|globalThis as|setFlagsFromString|eventLoopUtilization|monitorEventLoopDelay|unhandledRejection|defineProperty\(process/;
@@ -17,7 +32,8 @@ const OWN_PROCESS =
 const SHARED = ['browser'];
 
 /**
- * Divides test files into processes. Files of a folder share one unless their text shows that they need one of their own.
+ * Divides test files into processes. Files of a folder share one unless their text shows that they need one of their
+ * own.
  *
  * @param files paths from the project's top
  * @returns the files of each process, in the order in which processes begin

@@ -19,8 +19,8 @@ export function markedPids(job: string): number[] {
 }
 
 /**
- * Processor time, in seconds, of the processes of a job that run and of those that they have waited for. Without what ended after
- * its parent did. Null where there is no `/proc`.
+ * Processor time, in seconds, of the processes of a job that run and of those that they have waited for. Without what
+ * ended after its parent did. Null where there is no `/proc`.
  */
 export function jobCpuSeconds(job: string): number | null {
   try {
@@ -30,7 +30,10 @@ export function jobCpuSeconds(job: string): number | null {
   }
 }
 
-/** Processor time, in seconds, of the children of this process that have ended, and of theirs; null where there is no `/proc`. */
+/**
+ * Processor time, in seconds, of the children of this process that have ended, and of theirs; null where there is no
+ * `/proc`.
+ */
 export function childrenCpuSeconds(): number | null {
   try {
     const { childrenS } = timesOf('self');
@@ -52,7 +55,11 @@ function ownAndWaitedFor(pid: number): number {
 
 function timesOf(pid: number | 'self'): { ownS: number; childrenS: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15).map(Number);
+  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
   // Fields 14 to 17 of proc(5), in ticks of 10 ms.
   return { ownS: (user + system) / 100, childrenS: (childrenUser + childrenSystem) / 100 };
 }

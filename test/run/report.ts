@@ -23,7 +23,9 @@ export class Report {
     this.#running.delete(file.file);
     this.#done += 1;
     const tests = `${file.passed + file.failed} ${file.passed + file.failed === 1 ? 'test' : 'tests'}`;
-    this.#print(`${file.ok ? 'ok    ' : 'FAILED'} ${file.file}  ${tests}  ${seconds(file.ms)}${file.cpuS === null ? '' : `, cpu ${file.cpuS.toFixed(1)} s`}`);
+    this.#print(
+      `${file.ok ? 'ok    ' : 'FAILED'} ${file.file}  ${tests}  ${seconds(file.ms)}${file.cpuS === null ? '' : `, cpu ${file.cpuS.toFixed(1)} s`}`,
+    );
     for (const { path, text } of file.skips) this.#print(`       skipped: ${path.slice(1).join(' › ')}: ${text}`);
     if (!file.ok) this.failure(file);
     this.#status();
@@ -71,7 +73,11 @@ export class Report {
 }
 
 function indented(text: string): string {
-  return text.trimEnd().split('\n').map((line) => `      ${line}`).join('\n');
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => `      ${line}`)
+    .join('\n');
 }
 
 function seconds(ms: number): string {

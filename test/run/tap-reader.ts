@@ -41,7 +41,11 @@ export class TapReader {
   readonly files: FileReport[] = [];
   /** What is being read, from the file down. */
   #levels: Level[] = [];
-  #diagnostics: { readonly indent: string; readonly lines: string[]; readonly finding: { path: string[]; text: string } } | null = null;
+  #diagnostics: {
+    readonly indent: string;
+    readonly lines: string[];
+    readonly finding: { path: string[]; text: string };
+  } | null = null;
 
   /** The file that runs now, if one does. */
   get current(): FileReport | undefined {
@@ -72,7 +76,18 @@ export class TapReader {
     const parent = this.#levels.at(-1);
     if (parent !== undefined) parent.hasTests = true;
     this.#levels.push({ name, hasTests: false, hasFailure: false });
-    if (depth === 0) this.files.push({ file: name, ended: false, ok: false, passed: 0, failed: 0, failures: [], skips: [], ms: 0, cpuS: null });
+    if (depth === 0)
+      this.files.push({
+        file: name,
+        ended: false,
+        ok: false,
+        passed: 0,
+        failed: 0,
+        failures: [],
+        skips: [],
+        ms: 0,
+        cpuS: null,
+      });
   }
 
   #result([, indent = '', not, name = '', time, unit, directive]: RegExpExecArray): void {
@@ -84,7 +99,8 @@ export class TapReader {
     const failed = not !== undefined && directive === undefined;
     const path = [...this.#levels.slice(0, depth).map((outer) => outer.name), unescape(name)];
     this.#levels.length = Math.min(this.#levels.length, depth);
-    if (directive !== undefined && /skip/i.test(directive)) file.skips.push({ path, text: directive.replace(/^ # skip:?\s*/i, '') });
+    if (directive !== undefined && /skip/i.test(directive))
+      file.skips.push({ path, text: directive.replace(/^ # skip:?\s*/i, '') });
     if (failed) {
       const finding = { path, text: '' };
       // A test that only contains one that failed has nothing to add.
@@ -108,7 +124,9 @@ export class TapReader {
     if (failed && file.failed === 0) file.failed = 1;
   }
 
-  /** Takes a line of the block `---` to `...` that follows a failure; false when there is no block, or no more of it. */
+  /**
+   * Takes a line of the block `---` to `...` that follows a failure; false when there is no block, or no more of it.
+   */
   #readDiagnostics(line: string): boolean {
     const { indent, lines, finding } = this.#diagnostics ?? { indent: '', lines: [], finding: { path: [], text: '' } };
     const inBlock = line.startsWith(`${indent}  `) && (lines.length > 0 || line.trim() === '---');
@@ -118,7 +136,11 @@ export class TapReader {
     }
     if (line.trim() === '...' && line === `${indent}  ...`) this.#diagnostics = null;
     else lines.push(line);
-    finding.text = lines.slice(1).map((text) => text.slice(indent.length + 2)).join('\n').trimEnd();
+    finding.text = lines
+      .slice(1)
+      .map((text) => text.slice(indent.length + 2))
+      .join('\n')
+      .trimEnd();
     return true;
   }
 }

@@ -12,7 +12,16 @@ const service = await startService(t);
 const tenant = await service.tenant('resources');
 await addUser(tenant, 'ann', { name: 'Ann', email: 'ann@example.com', metadata: { team: 'red' } });
 
-const position = { x: 0.25, y: 1, selector: '#main > p', path: 'html/body/p[1]', elementOffsetX: -3.5, elementOffsetY: 0, scrollX: 0, scrollY: 1200.25 };
+const position = {
+  x: 0.25,
+  y: 1,
+  selector: '#main > p',
+  path: 'html/body/p[1]',
+  elementOffsetX: -3.5,
+  elementOffsetY: 0,
+  scrollX: 0,
+  scrollY: 1200.25,
+};
 const created = await addThread(tenant, 'page', { position, mentions: ['bob', 'eve'], metadata: { build: 7 } });
 const [first] = created.comments;
 
@@ -69,7 +78,18 @@ t.test('Thread | as an item in a thread list', async (t) => {
   const { items } = done(200, await tenant.request<{ items: Thread[] }>('GET', '/rooms/page/threads'));
   holdsFields(t, items[0], threadListItem);
   holdsFields(t, items[0], addedToThreads);
-  t.match(items[0], { id: created.id, roomId: 'page', resolved: false, positionX: 0.25, positionY: 1, userId: 'ann', commentCount: 1, metadata: { build: 7 }, resolvedAt: null, resolvedBy: null });
+  t.match(items[0], {
+    id: created.id,
+    roomId: 'page',
+    resolved: false,
+    positionX: 0.25,
+    positionY: 1,
+    userId: 'ann',
+    commentCount: 1,
+    metadata: { build: 7 },
+    resolvedAt: null,
+    resolvedBy: null,
+  });
   t.strictSame(items[0]?.position, position);
 });
 
@@ -96,7 +116,10 @@ t.test('Thread | as the `thread` object in the create response', async (t) => {
 });
 
 t.test('Thread | the `thread` object in the get-thread response', async (t) => {
-  const { thread, comments } = done(200, await tenant.request<{ thread: Thread; comments: Comment[] }>('GET', `/threads/${created.id}`));
+  const { thread, comments } = done(
+    200,
+    await tenant.request<{ thread: Thread; comments: Comment[] }>('GET', `/threads/${created.id}`),
+  );
   holdsFields(t, thread, [['id', 'string'], ['resolved', 'boolean'], ...threadListItem, ...addedToThreads]);
   t.strictSame(thread.position, position);
   t.strictSame(comments, created.comments, 'the comments are those of the create response');
@@ -126,11 +149,15 @@ for (const [field, type, required, meaning] of positionRows) {
   t.test(`Position object | ${field} | ${type} | ${required} | ${meaning}`, async (t) => {
     const { [field]: value, ...others } = position as Record<string, unknown>;
     t.type(value, type);
-    const without = await tenant.request<{ error: string }>('POST', '/rooms/positions/threads', { body: { userId: 'ann', body: 'Hi', position: others } });
+    const without = await tenant.request<{ error: string }>('POST', '/rooms/positions/threads', {
+      body: { userId: 'ann', body: 'Hi', position: others },
+    });
     t.equal(without.status, required === 'yes' ? 400 : 201, 'left out');
     if (required === 'yes') t.equal(without.json.error, `position.${field} is required`);
     const wrong = type === 'number' ? String(value) : 7;
-    const refused = await tenant.request<{ error: string }>('POST', '/rooms/positions/threads', { body: { userId: 'ann', body: 'Hi', position: { ...others, [field]: wrong } } });
+    const refused = await tenant.request<{ error: string }>('POST', '/rooms/positions/threads', {
+      body: { userId: 'ann', body: 'Hi', position: { ...others, [field]: wrong } },
+    });
     t.equal(refused.status, 400, 'of another type, which is not coerced');
     t.equal(refused.json.error, `position.${field} must be a ${type}, not ${JSON.stringify(wrong)}`);
   });
@@ -147,7 +174,10 @@ t.test('Comment', async (t) => {
   t.strictSame(plain.mentions, [], 'mentions: empty array when none');
   t.equal(plain.editedAt, null, 'editedAt: null until the comment is edited');
   service.clock.advance(1000);
-  const { comment: edited } = done(200, await tenant.request<{ comment: Comment }>('PATCH', `/comments/${plain.id}`, { body: { body: 'Third' } }));
+  const { comment: edited } = done(
+    200,
+    await tenant.request<{ comment: Comment }>('PATCH', `/comments/${plain.id}`, { body: { body: 'Third' } }),
+  );
   t.equal(edited.editedAt, new Date(service.clock.now()).toISOString(), 'editedAt: set to the edit time by an edit');
   t.equal(edited.createdAt, plain.createdAt);
 });
@@ -168,7 +198,15 @@ t.test('User', async (t) => {
     ['lastSeenAt', 'timestamp or null', 'null for never-connected'],
     ['online', 'boolean'],
   ]);
-  t.match(user, { id: 'ann', userId: 'ann', kind: 'user', email: 'ann@example.com', lastSeenAt: null, firstSeenAt: null, online: false });
+  t.match(user, {
+    id: 'ann',
+    userId: 'ann',
+    kind: 'user',
+    email: 'ann@example.com',
+    lastSeenAt: null,
+    firstSeenAt: null,
+    online: false,
+  });
 });
 
 t.test('User | becomes known to the service by having connected', async (t) => {
@@ -187,17 +225,45 @@ t.test('User | becomes known to the service by having connected', async (t) => {
 const LONG_ADDRESS = `https://shop.example.com/a?q=${'ü/'.repeat(240)}`;
 
 t.test('Room | is identified by roomId, of the client’s choice', async (t) => {
-  for (const roomId of ['r', 'https://example.com/a?b=c#d', 'Straße 7', '😀'.repeat(64), 'x'.repeat(512), LONG_ADDRESS, '日'.repeat(426), '%2F', "~!'()*"]) {
+  for (const roomId of [
+    'r',
+    'https://example.com/a?b=c#d',
+    'Straße 7',
+    '😀'.repeat(64),
+    'x'.repeat(512),
+    LONG_ADDRESS,
+    '日'.repeat(426),
+    '%2F',
+    "~!'()*",
+  ]) {
     const { roomId: kept } = await addThread(tenant, roomId);
     t.equal(kept, roomId);
     const { room } = done(200, await tenant.request<{ room: Room }>('GET', `/rooms/${encodeURIComponent(roomId)}`));
     t.equal(room.roomId, roomId);
   }
-  const { items } = done(200, await tenant.request<{ items: Room[] }>('GET', `/rooms?prefix=${encodeURIComponent('https://shop')}`));
-  t.same(items.map(({ roomId }) => roomId.length), [LONG_ADDRESS.length], 'a long id is found in the list of rooms');
-  for (const [roomId, why] of [['日'.repeat(427), 'must be at most 1280 bytes of UTF-8'], ['x'.repeat(513), 'must be 1 to 512 characters'], ['a\u0000b', 'must not contain control characters or lone surrogates'], ['a\nb', 'must not contain control characters or lone surrogates']] as const) {
-    for (const [method, path, body] of [['GET', '', undefined], ['GET', '/threads', undefined], ['POST', '/threads', { userId: 'ann', body: 'Hi' }]] as const) {
-      const refused = await tenant.request<{ error: string }>(method, `/rooms/${encodeURIComponent(roomId)}${path}`, { body });
+  const { items } = done(
+    200,
+    await tenant.request<{ items: Room[] }>('GET', `/rooms?prefix=${encodeURIComponent('https://shop')}`),
+  );
+  t.same(
+    items.map(({ roomId }) => roomId.length),
+    [LONG_ADDRESS.length],
+    'a long id is found in the list of rooms',
+  );
+  for (const [roomId, why] of [
+    ['日'.repeat(427), 'must be at most 1280 bytes of UTF-8'],
+    ['x'.repeat(513), 'must be 1 to 512 characters'],
+    ['a\u0000b', 'must not contain control characters or lone surrogates'],
+    ['a\nb', 'must not contain control characters or lone surrogates'],
+  ] as const) {
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['GET', '/threads', undefined],
+      ['POST', '/threads', { userId: 'ann', body: 'Hi' }],
+    ] as const) {
+      const refused = await tenant.request<{ error: string }>(method, `/rooms/${encodeURIComponent(roomId)}${path}`, {
+        body,
+      });
       t.equal(refused.status, 400);
       t.ok(refused.json.error.startsWith(`roomId ${why}`), refused.json.error);
     }

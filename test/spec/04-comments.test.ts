@@ -11,8 +11,10 @@ const tenant = await service.tenant('comments');
 await addUser(tenant, 'ann');
 const { id: threadId } = await addThread(tenant, 'page');
 
-const create = (body: unknown, thread = threadId) => tenant.request<Failure & { comment: Comment }>('POST', `/threads/${thread}/comments`, { body });
-const edit = (commentId: string, body: unknown) => tenant.request<Failure & { comment: Comment }>('PATCH', `/comments/${commentId}`, { body });
+const create = (body: unknown, thread = threadId) =>
+  tenant.request<Failure & { comment: Comment }>('POST', `/threads/${thread}/comments`, { body });
+const edit = (commentId: string, body: unknown) =>
+  tenant.request<Failure & { comment: Comment }>('PATCH', `/comments/${commentId}`, { body });
 
 t.test('GET | /threads/:threadId/comments | none | 200 `{ items: [Comment] }`', async (t) => {
   const { id, comments } = await addThread(tenant, 'list');
@@ -32,13 +34,16 @@ t.test('POST | /threads/:threadId/comments | body below | 201 `{ comment: Commen
   t.match(json.comment, { threadId, userId: 'ann', body: 'Second', mentions: [], editedAt: null });
 });
 
-t.test('PATCH | /comments/:commentId | body below | 200 `{ comment: {...} }` with the updated comment, including its id, body and the new editedAt', async (t) => {
-  const { id } = await addComment(tenant, threadId);
-  const { status, json } = await edit(id, { body: 'Edited' });
-  t.equal(status, 200);
-  t.strictSame(Object.keys(json), ['comment']);
-  t.match(json.comment, { id, body: 'Edited', editedAt: new Date(service.clock.now()).toISOString() });
-});
+t.test(
+  'PATCH | /comments/:commentId | body below | 200 `{ comment: {...} }` with the updated comment, including its id, body and the new editedAt',
+  async (t) => {
+    const { id } = await addComment(tenant, threadId);
+    const { status, json } = await edit(id, { body: 'Edited' });
+    t.equal(status, 200);
+    t.strictSame(Object.keys(json), ['comment']);
+    t.match(json.comment, { id, body: 'Edited', editedAt: new Date(service.clock.now()).toISOString() });
+  },
+);
 
 t.test('DELETE | /comments/:commentId | none | 200 `{ deleted: true }`', async (t) => {
   const { id } = await addComment(tenant, threadId);
@@ -55,7 +60,10 @@ t.test('Create-comment body | body | string | required | comment text', async (t
 });
 
 t.test('Create-comment body | mentions | array of string | optional | user ids to mention', async (t) => {
-  t.strictSame((await create({ userId: 'ann', body: 'Hi', mentions: ['b', 'a', 'b'] })).json.comment.mentions, ['b', 'a']);
+  t.strictSame((await create({ userId: 'ann', body: 'Hi', mentions: ['b', 'a', 'b'] })).json.comment.mentions, [
+    'b',
+    'a',
+  ]);
 });
 
 t.test('Edit-comment body | userId | not sent | ignored, the author stays', async (t) => {
@@ -87,7 +95,9 @@ t.test('Deleting the last comment of a thread also deletes the thread', async (t
 t.test('of deletions at the same time each happens once, and the last takes the thread with it', async (t) => {
   const { id, comments } = await addThread(tenant, 'race');
   const all = [...comments, ...(await Promise.all(Array.from({ length: 7 }, () => addComment(tenant, id))))];
-  const answers = await Promise.all([...all, ...all].map((comment) => tenant.request('DELETE', `/comments/${comment.id}`)));
+  const answers = await Promise.all(
+    [...all, ...all].map((comment) => tenant.request('DELETE', `/comments/${comment.id}`)),
+  );
   t.equal(answers.filter(({ status }) => status === 200).length, all.length);
   t.equal(answers.filter(({ status }) => status === 404).length, all.length);
   t.equal((await tenant.request('GET', `/threads/${id}`)).status, 404);
@@ -97,9 +107,20 @@ t.test('additive | id | the client’s own | one that exists in the environment 
   const other = await addThread(tenant, 'other');
   t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Hi' })).json.comment.id, 'comment-1');
   t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Hi' })).status, 409);
-  t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Hi' }, other.id)).status, 409, 'in another thread too');
-  t.equal((await create({ id: other.comments[0]?.id, userId: 'ann', body: 'Hi' })).status, 409, 'one that the server made');
-  t.match((await edit('comment-1', { body: 'Found by its id' })).json.comment, { id: 'comment-1', body: 'Found by its id' });
+  t.equal(
+    (await create({ id: 'comment-1', userId: 'ann', body: 'Hi' }, other.id)).status,
+    409,
+    'in another thread too',
+  );
+  t.equal(
+    (await create({ id: other.comments[0]?.id, userId: 'ann', body: 'Hi' })).status,
+    409,
+    'one that the server made',
+  );
+  t.match((await edit('comment-1', { body: 'Found by its id' })).json.comment, {
+    id: 'comment-1',
+    body: 'Found by its id',
+  });
   t.equal((await tenant.request('DELETE', '/comments/comment-1')).status, 200);
   t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Again' })).status, 201, 'free again');
 });

@@ -11,8 +11,15 @@ import { addComment, addThread, addUser, done, type Failure } from '../helpers/w
 
 // The endpoints that no other file here is about. Presence has a file of its own.
 
-const turn = { urls: ['turn:127.0.0.1:3478?transport=udp', 'turn:127.0.0.1:3478?transport=tcp'], stun: 'stun:127.0.0.1:3478', secret: 'north' };
-const service = await startService(t, { workers: 2, flags: { 'turn.urls': turn.urls.join(','), 'turn.stunUrls': turn.stun, 'turn.secret': `${turn.secret},old` } });
+const turn = {
+  urls: ['turn:127.0.0.1:3478?transport=udp', 'turn:127.0.0.1:3478?transport=tcp'],
+  stun: 'stun:127.0.0.1:3478',
+  secret: 'north',
+};
+const service = await startService(t, {
+  workers: 2,
+  flags: { 'turn.urls': turn.urls.join(','), 'turn.stunUrls': turn.stun, 'turn.secret': `${turn.secret},old` },
+});
 const STATE = '/rooms/board/p2p/state';
 const BYTES = 'application/octet-stream';
 
@@ -23,14 +30,27 @@ async function tenantOf(slug: string, settings?: Parameters<typeof service.tenan
 }
 
 /** Asks for bytes, or sends them; with the secret key unless the headers say who asks. */
-function raw(tenant: Tenant, method: string, path: string, headers: Record<string, string> = {}, body?: Uint8Array, worker = 0): Promise<Response> {
+function raw(
+  tenant: Tenant,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body?: Uint8Array,
+  worker = 0,
+): Promise<Response> {
   const all = new Headers(body === undefined ? {} : { 'Content-Type': BYTES });
   if (!('X-Service-Key' in headers)) all.set('Authorization', `Bearer ${tenant.secretKey}`);
   for (const [name, value] of Object.entries(headers)) all.set(name, value);
   return fetch(`${service.urls[worker]}/api/v1${path}`, { method, headers: all, body });
 }
 
-async function refusedWith(t: Test, answer: Promise<Response>, status: number, code: string, error?: string): Promise<void> {
+async function refusedWith(
+  t: Test,
+  answer: Promise<Response>,
+  status: number,
+  code: string,
+  error?: string,
+): Promise<void> {
   const response = await answer;
   const json = (await response.json()) as Failure;
   t.strictSame([response.status, response.headers.get('x-error-code')], [status, code], json.error);
@@ -43,8 +63,23 @@ t.test('GET /rooms | list all rooms', async (t) => {
   service.clock.advance(1000);
   await addThread(tenant, 'second/ö');
   const { items } = done(200, await tenant.request<{ items: Room[] }>('GET', '/rooms', { worker: 1 }));
-  t.strictSame(items.map(({ id, roomId }) => [id, roomId]), [['second/ö', 'second/ö'], ['first', 'first']]);
-  t.strictSame(Object.keys(items[0] ?? {}), ['id', 'roomId', 'threadCount', 'openThreadCount', 'metadata', 'createdAt', 'updatedAt', 'lastActivityAt']);
+  t.strictSame(
+    items.map(({ id, roomId }) => [id, roomId]),
+    [
+      ['second/ö', 'second/ö'],
+      ['first', 'first'],
+    ],
+  );
+  t.strictSame(Object.keys(items[0] ?? {}), [
+    'id',
+    'roomId',
+    'threadCount',
+    'openThreadCount',
+    'metadata',
+    'createdAt',
+    'updatedAt',
+    'lastActivityAt',
+  ]);
 });
 
 t.test('GET /rooms/:roomId | get a room with its threads', async (t) => {
@@ -52,20 +87,36 @@ t.test('GET /rooms/:roomId | get a room with its threads', async (t) => {
   const thread = await addThread(tenant, 'page');
   const { room, threads } = done(200, await tenant.request<{ room: Room; threads: Thread[] }>('GET', '/rooms/page'));
   t.match(room, { id: 'page', threadCount: 1, openThreadCount: 1, metadata: {} });
-  t.strictSame(threads.map(({ id }) => id), [thread.id]);
-  const withComments = done(200, await tenant.request<{ threads: { comments: Comment[] }[] }>('GET', '/rooms/page?include=comments'));
-  t.strictSame(withComments.threads[0]?.comments.map(({ body }) => body), ['Hello']);
+  t.strictSame(
+    threads.map(({ id }) => id),
+    [thread.id],
+  );
+  const withComments = done(
+    200,
+    await tenant.request<{ threads: { comments: Comment[] }[] }>('GET', '/rooms/page?include=comments'),
+  );
+  t.strictSame(
+    withComments.threads[0]?.comments.map(({ body }) => body),
+    ['Hello'],
+  );
 });
 
 t.test('PATCH and DELETE /rooms/:roomId | additive: metadata; the room with all that is in it', async (t) => {
   const tenant = await tenantOf('room-changes');
   const thread = await addThread(tenant, 'page');
   const browser = await tenant.join({ userId: 'bob' }, { worker: 1 });
-  t.match(done(200, await tenant.request('PATCH', '/rooms/page', { body: { metadata: { site: 'docs' } } })), { room: { id: 'page', metadata: { site: 'docs' } } });
-  t.match(done(200, await tenant.request('GET', '/rooms?metadata.site=docs', { worker: 1 })), { items: [{ id: 'page' }] });
+  t.match(done(200, await tenant.request('PATCH', '/rooms/page', { body: { metadata: { site: 'docs' } } })), {
+    room: { id: 'page', metadata: { site: 'docs' } },
+  });
+  t.match(done(200, await tenant.request('GET', '/rooms?metadata.site=docs', { worker: 1 })), {
+    items: [{ id: 'page' }],
+  });
   t.strictSame(done(200, await tenant.request('DELETE', '/rooms/page')), { deleted: true });
   t.strictSame((await browser.frame('thread.deleted')).data, { threadId: thread.id });
-  t.match(done(200, await tenant.request('GET', '/rooms/page', { worker: 1 })), { room: { metadata: {}, createdAt: null }, threads: [] });
+  t.match(done(200, await tenant.request('GET', '/rooms/page', { worker: 1 })), {
+    room: { metadata: {}, createdAt: null },
+    threads: [],
+  });
   t.equal((await tenant.request('GET', `/threads/${thread.id}`, { worker: 1 })).status, 404);
   t.strictSame(done(200, await tenant.request('GET', '/rooms/page/threads', { worker: 1 })), { items: [] });
   t.strictSame((await tenant.request<Failure>('DELETE', '/rooms/page')).json, { error: 'Room not found' });
@@ -77,15 +128,33 @@ t.test('POST /comments/:commentId/reactions | add a reaction', async (t) => {
   const comment = await addComment(tenant, thread.id);
   const browser = await tenant.join({ userId: 'bob' }, { worker: 1 });
   const path = `/comments/${comment.id}/reactions`;
-  const { reaction } = done(201, await tenant.request<{ reaction: Reaction }>('POST', path, { body: { userId: 'ann', emoji: '👍' } }));
+  const { reaction } = done(
+    201,
+    await tenant.request<{ reaction: Reaction }>('POST', path, { body: { userId: 'ann', emoji: '👍' } }),
+  );
   t.strictSame(Object.keys(reaction), ['id', 'reactionId', 'commentId', 'threadId', 'userId', 'emoji', 'createdAt']);
-  t.match(reaction, { reactionId: reaction.id, commentId: comment.id, threadId: thread.id, userId: 'ann', emoji: '👍' });
+  t.match(reaction, {
+    reactionId: reaction.id,
+    commentId: comment.id,
+    threadId: thread.id,
+    userId: 'ann',
+    emoji: '👍',
+  });
   t.strictSame((await browser.frame('reaction.created')).data, reaction);
-  t.strictSame(done(200, await tenant.request('POST', path, { body: { userId: 'ann', emoji: '👍' }, worker: 1 })), { reaction }, 'the same again is 200');
+  t.strictSame(
+    done(200, await tenant.request('POST', path, { body: { userId: 'ann', emoji: '👍' }, worker: 1 })),
+    { reaction },
+    'the same again is 200',
+  );
   for (const read of [`/threads/${thread.id}/comments`, `/threads/${thread.id}`, '/rooms/page?include=comments']) {
-    t.ok((await tenant.request('GET', read, { worker: 1 })).text.includes(`"reactions":[${JSON.stringify(reaction)}]`), read);
+    t.ok(
+      (await tenant.request('GET', read, { worker: 1 })).text.includes(`"reactions":[${JSON.stringify(reaction)}]`),
+      read,
+    );
   }
-  t.match(done(200, await tenant.request('PATCH', `/comments/${comment.id}`, { body: { body: 'edited' } })), { comment: { reactions: [reaction] } });
+  t.match(done(200, await tenant.request('PATCH', `/comments/${comment.id}`, { body: { body: 'edited' } })), {
+    comment: { reactions: [reaction] },
+  });
   const once = { body: { userId: 'ann', emoji: ':ship:' }, headers: { 'Idempotency-Key': 'k1' } };
   const first = await tenant.request('POST', path, once);
   const again = await tenant.request('POST', path, { ...once, worker: 1 });
@@ -111,11 +180,21 @@ t.test('DELETE /reactions/:reactionId | remove a reaction', async (t) => {
   const thread = await addThread(tenant, 'page');
   const commentId = thread.comments[0]?.id ?? '';
   const browser = await tenant.join({ userId: 'bob' }, { worker: 1 });
-  const { reaction } = done(201, await tenant.request<{ reaction: Reaction }>('POST', `/comments/${commentId}/reactions`, { body: { userId: 'ann', emoji: '👍' } }));
-  t.strictSame(done(200, await tenant.request('DELETE', `/reactions/${reaction.id}`, { worker: 1 })), { deleted: true });
+  const { reaction } = done(
+    201,
+    await tenant.request<{ reaction: Reaction }>('POST', `/comments/${commentId}/reactions`, {
+      body: { userId: 'ann', emoji: '👍' },
+    }),
+  );
+  t.strictSame(done(200, await tenant.request('DELETE', `/reactions/${reaction.id}`, { worker: 1 })), {
+    deleted: true,
+  });
   t.match((await browser.frame('reaction.deleted')).data, { reactionId: reaction.id, commentId, threadId: thread.id });
   const missing = await tenant.request<Failure>('DELETE', `/reactions/${reaction.id}`);
-  t.strictSame([missing.status, missing.json, missing.headers.get('x-error-code')], [404, { error: 'Reaction not found' }, 'reaction_not_found']);
+  t.strictSame(
+    [missing.status, missing.json, missing.headers.get('x-error-code')],
+    [404, { error: 'Reaction not found' }, 'reaction_not_found'],
+  );
   t.match(done(200, await tenant.request('GET', `/threads/${thread.id}/comments`)), { items: [{ reactions: [] }] });
 });
 
@@ -125,13 +204,35 @@ t.test('GET /users | list users, and what is known of each', async (t) => {
   const socket = await tenant.join({ userId: 'bob', name: 'Bob' });
   const { items } = done(200, await tenant.request<{ items: User[] }>('GET', '/users', { worker: 1 }));
   const by = new Map(items.map((user) => [user.id, user]));
-  const fields = ['id', 'userId', 'name', 'avatarUrl', 'email', 'kind', 'metadata', 'createdAt', 'updatedAt', 'firstSeenAt', 'lastSeenAt', 'online'];
+  const fields = [
+    'id',
+    'userId',
+    'name',
+    'avatarUrl',
+    'email',
+    'kind',
+    'metadata',
+    'createdAt',
+    'updatedAt',
+    'firstSeenAt',
+    'lastSeenAt',
+    'online',
+  ];
   t.strictSame(Object.keys(by.get('ci') ?? {}), fields);
-  t.match(by.get('ci'), { userId: 'ci', name: 'CI', kind: 'bot', email: 'ci@example.com', metadata: { team: 'infra' }, lastSeenAt: null, online: false });
+  t.match(by.get('ci'), {
+    userId: 'ci',
+    name: 'CI',
+    kind: 'bot',
+    email: 'ci@example.com',
+    metadata: { team: 'infra' },
+    lastSeenAt: null,
+    online: false,
+  });
   t.match(by.get('bob'), { name: 'Bob', kind: 'user', firstSeenAt: String, lastSeenAt: String, online: true });
   t.match(done(200, await tenant.request('GET', '/users?kind=bot')), { items: [{ id: 'ci' }] });
   await socket.close();
-  const isOffline = async () => (await tenant.request<{ user: { online: boolean } }>('GET', '/users/bob')).json.user.online === false;
+  const isOffline = async () =>
+    (await tenant.request<{ user: { online: boolean } }>('GET', '/users/bob')).json.user.online === false;
   while (!(await isOffline())) await new Promise(setImmediate);
 
   t.strictSame(done(200, await tenant.request('DELETE', '/users/bob')), { deleted: true });
@@ -140,27 +241,52 @@ t.test('GET /users | list users, and what is known of each', async (t) => {
   const token = { body: { ttl: 600 }, headers: { 'Idempotency-Key': 't1' } };
   const first = await tenant.request('POST', '/users/carl/tokens', token);
   service.clock.advance(5000);
-  t.equal((await tenant.request('POST', '/users/carl/tokens', { ...token, worker: 1 })).text, first.text, 'Idempotency-Key gives the same token');
+  t.equal(
+    (await tenant.request('POST', '/users/carl/tokens', { ...token, worker: 1 })).text,
+    first.text,
+    'Idempotency-Key gives the same token',
+  );
   t.not((await tenant.request('POST', '/users/carl/tokens', { body: { ttl: 600 } })).text, first.text);
 });
 
 t.test('GET /rooms/:roomId/p2p/state | fetch persisted CRDT state', async (t) => {
   const tenant = await tenantOf('state-get');
   const fresh = await tenant.request<object>('GET', STATE);
-  t.strictSame(done(200, fresh), { roomId: 'board', state: null, version: 0, sizeBytes: 0, contentType: BYTES, updatedAt: null, updatedBy: null });
+  t.strictSame(done(200, fresh), {
+    roomId: 'board',
+    state: null,
+    version: 0,
+    sizeBytes: 0,
+    contentType: BYTES,
+    updatedAt: null,
+    updatedBy: null,
+  });
   t.equal(fresh.headers.get('cache-control'), 'private, no-cache');
   const empty = await raw(tenant, 'GET', STATE, { Accept: BYTES });
-  t.strictSame([empty.status, (await empty.arrayBuffer()).byteLength, empty.headers.get('content-length')], [204, 0, null]);
+  t.strictSame(
+    [empty.status, (await empty.arrayBuffer()).byteLength, empty.headers.get('content-length')],
+    [204, 0, null],
+  );
 
   const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251);
   t.equal((await raw(tenant, 'PUT', STATE, {}, bytes)).status, 200);
   const json = await tenant.request<{ state: string; updatedAt: string }>('GET', STATE, { worker: 1 });
-  t.match(done(200, json), { roomId: 'board', version: 1, sizeBytes: 300_000, contentType: BYTES, updatedAt: String, updatedBy: null });
+  t.match(done(200, json), {
+    roomId: 'board',
+    version: 1,
+    sizeBytes: 300_000,
+    contentType: BYTES,
+    updatedAt: String,
+    updatedBy: null,
+  });
   t.ok(Buffer.from(json.json.state, 'base64').equals(bytes));
   const etag = json.headers.get('etag') ?? '';
   t.match(etag, /^"1-[0-9a-f]{16}"$/);
   const whole = await raw(tenant, 'GET', STATE, { Accept: BYTES }, undefined, 1);
-  t.strictSame([whole.status, whole.headers.get('content-type'), whole.headers.get('etag'), whole.headers.get('cache-control')], [200, BYTES, etag, 'private, no-cache']);
+  t.strictSame(
+    [whole.status, whole.headers.get('content-type'), whole.headers.get('etag'), whole.headers.get('cache-control')],
+    [200, BYTES, etag, 'private, no-cache'],
+  );
   t.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes));
   for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
     const kept = await raw(tenant, 'GET', STATE, { 'If-None-Match': tag });
@@ -177,24 +303,61 @@ t.test('PUT /rooms/:roomId/p2p/state | upsert a CRDT snapshot', async (t) => {
   const browser = await tenant.join({ userId: 'bob' }, { worker: 1 });
   const put = await tenant.request<{ updatedAt: string }>('PUT', STATE, { body: { state: 'AAEC/w==' } });
   t.strictSame(done(200, put), { roomId: 'board', version: 1, sizeBytes: 4, updatedAt: put.json.updatedAt });
-  t.strictSame((await browser.frame('p2p.state.updated')).data, { roomId: 'board', version: 1, sizeBytes: 4, updatedAt: put.json.updatedAt, updatedBy: null });
+  t.strictSame((await browser.frame('p2p.state.updated')).data, {
+    roomId: 'board',
+    version: 1,
+    sizeBytes: 4,
+    updatedAt: put.json.updatedAt,
+    updatedBy: null,
+  });
   t.match(done(200, await tenant.request('GET', '/rooms/board')), { room: { id: 'board', threadCount: 0 } });
-  t.match(done(200, await tenant.request('PUT', STATE, { body: { state: 'eA==' }, worker: 1 })), { version: 2, sizeBytes: 1 });
+  t.match(done(200, await tenant.request('PUT', STATE, { body: { state: 'eA==' }, worker: 1 })), {
+    version: 2,
+    sizeBytes: 1,
+  });
   t.equal(await (await raw(tenant, 'GET', STATE, { Accept: BYTES })).text(), 'x');
 
   const etag = (await tenant.request('GET', STATE)).headers.get('etag') ?? '';
   const bytes = Buffer.from('y');
-  for (const [name, value] of [['If-Match', '"9-x"'], ['If-Match', `W/${etag}`], ['If-None-Match', '*'], ['If-None-Match', etag]] as const) {
+  for (const [name, value] of [
+    ['If-Match', '"9-x"'],
+    ['If-Match', `W/${etag}`],
+    ['If-None-Match', '*'],
+    ['If-None-Match', etag],
+  ] as const) {
     await refusedWith(t, raw(tenant, 'PUT', STATE, { [name]: value }, bytes), 412, 'precondition_failed');
   }
-  await refusedWith(t, raw(tenant, 'PUT', '/rooms/none/p2p/state', { 'If-Match': '*' }, bytes), 412, 'precondition_failed');
+  await refusedWith(
+    t,
+    raw(tenant, 'PUT', '/rooms/none/p2p/state', { 'If-Match': '*' }, bytes),
+    412,
+    'precondition_failed',
+  );
   t.equal((await raw(tenant, 'PUT', '/rooms/none/p2p/state', { 'If-None-Match': '*' }, bytes)).status, 200);
   t.equal((await raw(tenant, 'PUT', STATE, { 'If-Match': `"z", ${etag}` }, bytes)).status, 200);
   await refusedWith(t, raw(tenant, 'PUT', STATE, { 'If-Match': etag }, bytes), 412, 'precondition_failed');
 
-  await refusedWith(t, raw(tenant, 'PUT', STATE, {}, new Uint8Array()), 400, 'invalid_request', 'The state must not be empty');
-  await refusedWith(t, raw(tenant, 'PUT', STATE, { 'Content-Type': 'text/plain' }, bytes), 400, 'invalid_content_type', 'Content-Type must be application/octet-stream or application/json');
-  await refusedWith(t, raw(tenant, 'PUT', `${STATE}?merge=automerge`, {}, bytes), 400, 'invalid_request', 'merge must be yjs');
+  await refusedWith(
+    t,
+    raw(tenant, 'PUT', STATE, {}, new Uint8Array()),
+    400,
+    'invalid_request',
+    'The state must not be empty',
+  );
+  await refusedWith(
+    t,
+    raw(tenant, 'PUT', STATE, { 'Content-Type': 'text/plain' }, bytes),
+    400,
+    'invalid_content_type',
+    'Content-Type must be application/octet-stream or application/json',
+  );
+  await refusedWith(
+    t,
+    raw(tenant, 'PUT', `${STATE}?merge=automerge`, {}, bytes),
+    400,
+    'invalid_request',
+    'merge must be yjs',
+  );
   const cases: [body: unknown, error: RegExp][] = [
     [{}, /^state is required$/],
     [{ state: '' }, /^The state must not be empty$/],
@@ -210,7 +373,11 @@ t.test('PUT /rooms/:roomId/p2p/state | upsert a CRDT snapshot', async (t) => {
     t.equal(answer.status, 400, answer.text);
     t.match(answer.json.error, error);
   }
-  t.match(done(200, await tenant.request('GET', STATE)), { version: 3, sizeBytes: 1 }, 'nothing that was refused is stored');
+  t.match(
+    done(200, await tenant.request('GET', STATE)),
+    { version: 3, sizeBytes: 1 },
+    'nothing that was refused is stored',
+  );
 });
 
 t.test('PUT of a large state | up to maxP2pStateMb of the environment, 413 beyond', async (t) => {
@@ -218,22 +385,64 @@ t.test('PUT of a large state | up to maxP2pStateMb of the environment, 413 beyon
   const most = Buffer.alloc(10 * 1024 * 1024, 7);
   const varied = Uint8Array.from({ length: 9_000_000 }, (_, i) => (i * 2_654_435_761) >>> 24);
   t.match(await (await raw(tenant, 'PUT', STATE, {}, most)).json(), { sizeBytes: most.length });
-  t.match(done(200, await tenant.request('PUT', STATE, { body: { state: most.toString('base64') } })), { sizeBytes: most.length });
-  t.match(done(200, await tenant.request('PUT', STATE, { body: `{"state":"${Buffer.from(varied).toString('base64').replaceAll('/', '\\/')}"}` })), { version: 3 }, 'as PHP writes it');
-  t.equal((await (await raw(tenant, 'GET', STATE, { Accept: BYTES }, undefined, 1)).arrayBuffer()).byteLength, 9_000_000);
+  t.match(done(200, await tenant.request('PUT', STATE, { body: { state: most.toString('base64') } })), {
+    sizeBytes: most.length,
+  });
+  t.match(
+    done(
+      200,
+      await tenant.request('PUT', STATE, {
+        body: `{"state":"${Buffer.from(varied).toString('base64').replaceAll('/', '\\/')}"}`,
+      }),
+    ),
+    { version: 3 },
+    'as PHP writes it',
+  );
+  t.equal(
+    (await (await raw(tenant, 'GET', STATE, { Accept: BYTES }, undefined, 1)).arrayBuffer()).byteLength,
+    9_000_000,
+  );
   const refusal = ['payload_too_large', 'State too large (max 10MB)'] as const;
-  for (const size of [most.length + 1, most.length + 2000]) await refusedWith(t, raw(tenant, 'PUT', STATE, {}, Buffer.alloc(size)), 413, ...refusal);
-  const tooMuch = await tenant.request<Failure>('PUT', STATE, { body: { state: Buffer.alloc(most.length + 1).toString('base64') } });
+  for (const size of [most.length + 1, most.length + 2000])
+    await refusedWith(t, raw(tenant, 'PUT', STATE, {}, Buffer.alloc(size)), 413, ...refusal);
+  const tooMuch = await tenant.request<Failure>('PUT', STATE, {
+    body: { state: Buffer.alloc(most.length + 1).toString('base64') },
+  });
   t.strictSame([tooMuch.status, tooMuch.json], [413, { error: refusal[1] }]);
   const large = await tenantOf('state-large', { maxP2pStateMb: 20 });
   const twenty = Buffer.concat([most, most]);
   t.match(await (await raw(large, 'PUT', STATE, {}, twenty)).json(), { sizeBytes: twenty.length });
-  t.ok(Buffer.from(await (await raw(large, 'GET', STATE, { Accept: BYTES }, undefined, 1)).arrayBuffer()).equals(twenty));
+  t.ok(
+    Buffer.from(await (await raw(large, 'GET', STATE, { Accept: BYTES }, undefined, 1)).arrayBuffer()).equals(twenty),
+  );
   t.equal(done(200, await large.request<{ state: string }>('GET', STATE)).state, twenty.toString('base64'));
-  await refusedWith(t, raw(large, 'PUT', STATE, {}, Buffer.alloc(twenty.length + 1)), 413, 'payload_too_large', 'State too large (max 20MB)');
+  await refusedWith(
+    t,
+    raw(large, 'PUT', STATE, {}, Buffer.alloc(twenty.length + 1)),
+    413,
+    'payload_too_large',
+    'State too large (max 20MB)',
+  );
   const small = await tenantOf('state-small', { maxP2pStateMb: 1 });
-  await refusedWith(t, raw(small, 'PUT', STATE, {}, Buffer.alloc(1024 * 1024 + 1)), 413, 'payload_too_large', 'State too large (max 1MB)');
-  await refusedWith(t, raw(small, 'PUT', STATE, { 'X-Service-Key': small.publishableKey, 'X-Service-Token': 'none' }, Buffer.alloc(300_000)), 401, 'invalid_token');
+  await refusedWith(
+    t,
+    raw(small, 'PUT', STATE, {}, Buffer.alloc(1024 * 1024 + 1)),
+    413,
+    'payload_too_large',
+    'State too large (max 1MB)',
+  );
+  await refusedWith(
+    t,
+    raw(
+      small,
+      'PUT',
+      STATE,
+      { 'X-Service-Key': small.publishableKey, 'X-Service-Token': 'none' },
+      Buffer.alloc(300_000),
+    ),
+    401,
+    'invalid_token',
+  );
   t.equal((await small.request('GET', STATE)).status, 200);
 });
 
@@ -253,7 +462,11 @@ t.test('P2P state | GET and PUT accept the secret key or JWT auth, DELETE the se
   t.equal((await raw(tenant, 'PUT', STATE, user, Buffer.from('x'))).status, 200);
   t.match(await (await raw(tenant, 'GET', STATE, user, undefined, 1)).json(), { updatedBy: 'carl' });
   await refusedWith(t, raw(tenant, 'DELETE', STATE, user), 401, 'missing_credentials');
-  t.match(done(200, await tenant.request('GET', '/users/carl')), { user: { name: 'Carl', lastSeenAt: String } }, 'who shows a token is known');
+  t.match(
+    done(200, await tenant.request('GET', '/users/carl')),
+    { user: { name: 'Carl', lastSeenAt: String } },
+    'who shows a token is known',
+  );
   t.equal((await raw(tenant, 'GET', STATE, { ...user, Authorization: `Bearer ${tenant.secretKey}` })).status, 200);
   await refusedWith(t, raw(tenant, 'GET', STATE, { ...user, Authorization: 'Bearer sk_wrong' }), 401, 'invalid_key');
   const [key, token] = [user['X-Service-Key'] ?? '', user['X-Service-Token'] ?? ''];
@@ -266,7 +479,14 @@ t.test('P2P state | GET and PUT accept the secret key or JWT auth, DELETE the se
     [{ 'X-Service-Key': key, 'X-Service-Token': `${token}x` }, 'invalid_token'],
     [{ 'X-Service-Key': other.publishableKey, 'X-Service-Token': token }, 'invalid_token'],
   ];
-  for (const [headers, code] of refusals) for (const method of ['GET', 'PUT']) await refusedWith(t, raw(tenant, method, STATE, headers, method === 'PUT' ? Buffer.from('x') : undefined), 401, code);
+  for (const [headers, code] of refusals)
+    for (const method of ['GET', 'PUT'])
+      await refusedWith(
+        t,
+        raw(tenant, method, STATE, headers, method === 'PUT' ? Buffer.from('x') : undefined),
+        401,
+        code,
+      );
   await refusedWith(t, fetch(`${service.urls[0]}/api/v1${STATE}`), 401, 'missing_credentials');
 
   const viewer = await tenant.userHeaders({ userId: 'vera', role: 'viewer' });
@@ -288,18 +508,39 @@ t.test('P2P state | two Yjs documents converge through the server while both wri
       const update = Y.encodeStateAsUpdate(document);
       t.equal((await raw(tenant, 'PUT', `${STATE}?merge=yjs`, headers, update, worker)).status, 200);
       const vector = Buffer.from(Y.encodeStateVector(document)).toString('base64url');
-      const diff = await raw(tenant, 'GET', `${STATE}?sv=${vector}`, { ...headers, Accept: BYTES }, undefined, 1 - worker);
+      const diff = await raw(
+        tenant,
+        'GET',
+        `${STATE}?sv=${vector}`,
+        { ...headers, Accept: BYTES },
+        undefined,
+        1 - worker,
+      );
       Y.applyUpdate(document, new Uint8Array(await diff.arrayBuffer()));
     }
   };
   const [one, two] = [new Y.Doc(), new Y.Doc()];
   await Promise.all([write('ann', one, 0), write('bob', two, 1)]);
-  for (const document of [one, two]) Y.applyUpdate(document, new Uint8Array(await (await raw(tenant, 'GET', STATE, { Accept: BYTES })).arrayBuffer()));
+  for (const document of [one, two])
+    Y.applyUpdate(document, new Uint8Array(await (await raw(tenant, 'GET', STATE, { Accept: BYTES })).arrayBuffer()));
   const text = one.getText('text').toJSON();
   t.equal(two.getText('text').toJSON(), text);
-  for (const userId of ['ann', 'bob']) for (let i = 0; i < 20; i++) t.ok(text.includes(`[${userId}${i}]`), `${userId} ${i}`);
-  await refusedWith(t, raw(tenant, 'PUT', `${STATE}?merge=yjs`, {}, Buffer.from('garbage')), 400, 'invalid_request', 'The state must be a Yjs update (encoding 1)');
-  await refusedWith(t, raw(tenant, 'GET', `${STATE}?sv=CQk`), 400, 'invalid_request', 'sv must be a Yjs state vector as base64url');
+  for (const userId of ['ann', 'bob'])
+    for (let i = 0; i < 20; i++) t.ok(text.includes(`[${userId}${i}]`), `${userId} ${i}`);
+  await refusedWith(
+    t,
+    raw(tenant, 'PUT', `${STATE}?merge=yjs`, {}, Buffer.from('garbage')),
+    400,
+    'invalid_request',
+    'The state must be a Yjs update (encoding 1)',
+  );
+  await refusedWith(
+    t,
+    raw(tenant, 'GET', `${STATE}?sv=CQk`),
+    400,
+    'invalid_request',
+    'sv must be a Yjs state vector as base64url',
+  );
   await refusedWith(t, raw(tenant, 'GET', `${STATE}?sv=`), 400, 'invalid_request');
 
   const byDefault = await tenantOf('converge-by-default', { crdt: 'yjs' });
@@ -327,10 +568,16 @@ t.test('GET /turn-credentials | mint time-limited TURN credentials, for the secr
     expiresAt: new Date((now + 3600) * 1000).toISOString(),
   });
   t.equal(answer.headers.get('cache-control'), 'no-store');
-  t.match(done(200, await tenant.request('GET', '/turn-credentials?ttl=60&userId=ann')), { username: `${now + 60}:${tenant.environment.id}.ann`, ttl: 60 });
+  t.match(done(200, await tenant.request('GET', '/turn-credentials?ttl=60&userId=ann')), {
+    username: `${now + 60}:${tenant.environment.id}.ann`,
+    ttl: 60,
+  });
   const user = await tenant.userHeaders({ userId: 'carl', role: 'viewer', rooms: ['docs'] });
-  t.match(await (await raw(tenant, 'GET', '/turn-credentials?userId=ann', user)).json(), { username: `${now + 3600}:${tenant.environment.id}.carl` });
+  t.match(await (await raw(tenant, 'GET', '/turn-credentials?userId=ann', user)).json(), {
+    username: `${now + 3600}:${tenant.environment.id}.carl`,
+  });
   await refusedWith(t, fetch(`${service.urls[0]}/api/v1/turn-credentials`), 401, 'missing_credentials');
-  for (const ttl of ['59', '86401', 'x', '']) t.equal((await tenant.request('GET', `/turn-credentials?ttl=${ttl}`)).status, 400, ttl);
+  for (const ttl of ['59', '86401', 'x', ''])
+    t.equal((await tenant.request('GET', `/turn-credentials?ttl=${ttl}`)).status, 400, ttl);
   t.equal((await tenant.request('GET', '/turn-credentials?userId=')).status, 400);
 });

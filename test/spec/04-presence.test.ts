@@ -12,12 +12,20 @@ const GRACE_MS = 10_000;
 /** Who is in a room, as each worker answers: they must agree. */
 async function presence(tenant: Tenant, roomId: string): Promise<readonly Presence[]> {
   const path = `/rooms/${encodeURIComponent(roomId)}/presence`;
-  const [one, two] = await Promise.all([0, 1].map(async (worker) => done(200, await tenant.request<{ items: Presence[] }>('GET', path, { worker })).items));
+  const [one, two] = await Promise.all(
+    [0, 1].map(async (worker) => done(200, await tenant.request<{ items: Presence[] }>('GET', path, { worker })).items),
+  );
   t.strictSame(one, two);
   return one ?? [];
 }
 
-async function join(tenant: Tenant, userId: string, roomId: string, worker: number, state?: object): Promise<TestSocket> {
+async function join(
+  tenant: Tenant,
+  userId: string,
+  roomId: string,
+  worker: number,
+  state?: object,
+): Promise<TestSocket> {
   const socket = await tenant.join({ userId }, { worker });
   const { type, error } = await socket.request('room.join', { roomId, state });
   if (type !== 'ok') throw new Error(error?.message);
@@ -34,10 +42,26 @@ t.test('GET /rooms/:roomId/presence | who is online in the room', async (t) => {
   const at = (ms: number): string => new Date(service.clock.now() - ms).toISOString();
   const rows = await presence(tenant, 'page/ö');
   t.strictSame(rows, [
-    { userId: 'ann', name: 'Ann', avatarUrl: 'https://example.com/ann.png', connections: 2, joinedAt: at(1_000), lastActiveAt: at(1_000), state: { colour: 'red' } },
+    {
+      userId: 'ann',
+      name: 'Ann',
+      avatarUrl: 'https://example.com/ann.png',
+      connections: 2,
+      joinedAt: at(1_000),
+      lastActiveAt: at(1_000),
+      state: { colour: 'red' },
+    },
     { userId: 'bob', name: null, avatarUrl: null, connections: 1, joinedAt: at(0), lastActiveAt: at(0), state: {} },
   ]);
-  t.strictSame(Object.keys(rows[0] ?? {}), ['userId', 'name', 'avatarUrl', 'connections', 'joinedAt', 'lastActiveAt', 'state']);
+  t.strictSame(Object.keys(rows[0] ?? {}), [
+    'userId',
+    'name',
+    'avatarUrl',
+    'connections',
+    'joinedAt',
+    'lastActiveAt',
+    'state',
+  ]);
   service.clock.advance(20_000);
   await tab.request('cursor', { roomId: 'page/ö', x: 0.1, y: 0.2 });
   t.match((await presence(tenant, 'page/ö'))[0], { userId: 'ann', lastActiveAt: at(0), joinedAt: at(21_000) });
@@ -57,7 +81,10 @@ t.test('GET /rooms/:roomId/presence | a user is there until the grace after the 
   const watcher = await join(tenant, 'watcher', 'page', 1);
   service.clock.advance(1);
   const ann = await join(tenant, 'ann', 'page', 0);
-  await watcher.until(() => watcher.frames.some(({ type, data }) => type === 'presence.joined' && data?.['userId'] === 'ann'), 'ann');
+  await watcher.until(
+    () => watcher.frames.some(({ type, data }) => type === 'presence.joined' && data?.['userId'] === 'ann'),
+    'ann',
+  );
   await ann.terminate();
   const { ctx } = service;
   while ((await ctx.shared.listByOwner('')).length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -82,9 +109,19 @@ t.test('GET /rooms/:roomId/presence | the secret key, within its rooms and its e
   await join(tenant, 'ann', 'page', 0);
   t.strictSame(await presence(other, 'page'), []);
   const bound = await tenant.newKey({ rooms: 'docs*', scope: 'read' });
-  const asked = (headers: Record<string, string>, path = '/rooms/page/presence') => tenant.request<Failure>('GET', path, { headers });
+  const asked = (headers: Record<string, string>, path = '/rooms/page/presence') =>
+    tenant.request<Failure>('GET', path, { headers });
   t.equal((await asked({ Authorization: `Bearer ${bound.value}` })).status, 403);
   t.equal((await asked({ Authorization: `Bearer ${bound.value}` }, '/rooms/docs-1/presence')).status, 200);
-  t.equal((await tenant.request('GET', '/rooms/page/presence', { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) } })).status, 401);
-  t.match((await tenant.request<Failure>('GET', `/rooms/${'x'.repeat(513)}/presence`)).json, { error: 'roomId must be 1 to 512 characters' });
+  t.equal(
+    (
+      await tenant.request('GET', '/rooms/page/presence', {
+        headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) },
+      })
+    ).status,
+    401,
+  );
+  t.match((await tenant.request<Failure>('GET', `/rooms/${'x'.repeat(513)}/presence`)).json, {
+    error: 'roomId must be 1 to 512 characters',
+  });
 });

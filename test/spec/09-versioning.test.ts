@@ -12,8 +12,17 @@ t.test('The API version is a path prefix: /api/v1. All REST endpoints are under 
     const filled = path.replaceAll(/:\w+/g, 'x');
     const under = await tenant.request(method, filled, { key: null });
     t.not(under.headers.get('x-error-code'), 'route_not_found', `${operationId} is under /api/v1`);
-    for (const elsewhere of [`/${filled}`, `//api${filled}`, `//api/v2${filled}`, `//API/v1${filled}`, `//api/v1.0${filled}`]) {
-      const answer = await tenant.request<{ error: string }>(method, elsewhere.startsWith('//') ? elsewhere : `/${elsewhere}`);
+    for (const elsewhere of [
+      `/${filled}`,
+      `//api${filled}`,
+      `//api/v2${filled}`,
+      `//API/v1${filled}`,
+      `//api/v1.0${filled}`,
+    ]) {
+      const answer = await tenant.request<{ error: string }>(
+        method,
+        elsewhere.startsWith('//') ? elsewhere : `/${elsewhere}`,
+      );
       t.equal(answer.status, 404, elsewhere);
       t.strictSame(Object.keys(answer.json), ['error']);
     }
@@ -21,8 +30,15 @@ t.test('The API version is a path prefix: /api/v1. All REST endpoints are under 
 });
 
 t.test('File serving at /files is outside the prefix', async (t) => {
-  t.equal((await tenant.request('GET', `/files/${tenant.environment.id}/x`)).headers.get('x-error-code'), 'route_not_found');
-  t.equal((await tenant.request('GET', `//files/${tenant.environment.id}/x`, { key: null })).status, 401, 'it wants its credentials');
+  t.equal(
+    (await tenant.request('GET', `/files/${tenant.environment.id}/x`)).headers.get('x-error-code'),
+    'route_not_found',
+  );
+  t.equal(
+    (await tenant.request('GET', `//files/${tenant.environment.id}/x`, { key: null })).status,
+    401,
+    'it wants its credentials',
+  );
 });
 
 t.test('health is outside the prefix, for everybody', async (t) => {
@@ -41,8 +57,19 @@ t.test('a trailing slash is the same route', async (t) => {
 });
 
 t.test('the document of this version names every route', async (t) => {
-  const { json } = await tenant.request<{ openapi: string; paths: Record<string, Record<string, { operationId: string }>> }>('GET', '/openapi.json', { key: null });
+  const { json } = await tenant.request<{
+    openapi: string;
+    paths: Record<string, Record<string, { operationId: string }>>;
+  }>('GET', '/openapi.json', { key: null });
   t.match(json.openapi, /^3\.1\./);
-  const described = Object.entries(json.paths).flatMap(([path, methods]) => Object.entries(methods).filter(([, operation]) => operation.operationId !== undefined).map(([method]) => `${method.toUpperCase()} ${path}`));
-  for (const { method, path } of apiRoutes) t.ok(described.some((line) => line.endsWith(path.replaceAll(/:(\w+)/g, '{$1}')) && line.startsWith(`${method} `)), `${method} ${path}`);
+  const described = Object.entries(json.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, operation]) => operation.operationId !== undefined)
+      .map(([method]) => `${method.toUpperCase()} ${path}`),
+  );
+  for (const { method, path } of apiRoutes)
+    t.ok(
+      described.some((line) => line.endsWith(path.replaceAll(/:(\w+)/g, '{$1}')) && line.startsWith(`${method} `)),
+      `${method} ${path}`,
+    );
 });

@@ -4,7 +4,17 @@ import { login } from '../../src/domain/admins/admin-sessions.ts';
 import { revokeKey } from '../../src/domain/access/keys.ts';
 import type { Route } from '../../src/http/api/route.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
-import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
+import {
+  ADMIN,
+  adminSession,
+  callOf,
+  foreignStatus,
+  pace,
+  seedFor,
+  type Seeds,
+  successes,
+  titleOf,
+} from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import type { TestResponse } from '../helpers/http.ts';
 import { addUser } from '../helpers/writer.ts';
@@ -54,9 +64,13 @@ const no = (): Fate => 401;
 const yes = (): Fate => 'own';
 const reach = ({ path }: Route): Fate => (/:(?:roomId|threadId|commentId|reactionId|itemId)/.test(path) ? 403 : 'own');
 /** Of a key that is confined to rooms: users belong to no room. */
-const confined = (route: Route): Fate => (['users.list', 'users.delete', 'notificationSettings.get', 'notificationSettings.put'].includes(route.operationId) ? 403 : reach(route));
+const confined = (route: Route): Fate =>
+  ['users.list', 'users.delete', 'notificationSettings.get', 'notificationSettings.put'].includes(route.operationId)
+    ? 403
+    : reach(route);
 /** Of a user with the role member: the queue is for moderators, and held content for its author. */
-const member = (route: Route): Fate => (route.access === 'moderate' || route.operationId === 'users.listHeld' ? 403 : 'own');
+const member = (route: Route): Fate =>
+  route.access === 'moderate' || route.operationId === 'users.listHeld' ? 403 : 'own';
 const refused = { secret: no, user: no };
 
 const kinds: readonly Kind[] = [
@@ -65,7 +79,11 @@ const kinds: readonly Kind[] = [
   { name: 'Authorization without a scheme', headers: { Authorization: own.secretKey }, ...refused },
   { name: 'Bearer without a key', headers: { Authorization: 'Bearer ' }, ...refused },
   { name: 'a malformed key', headers: bearer('sk_'), ...refused },
-  { name: 'a key with a letter changed', headers: bearer(own.secretKey.slice(0, -1) + (own.secretKey.endsWith('a') ? 'b' : 'a')), ...refused },
+  {
+    name: 'a key with a letter changed',
+    headers: bearer(own.secretKey.slice(0, -1) + (own.secretKey.endsWith('a') ? 'b' : 'a')),
+    ...refused,
+  },
   { name: 'a key in another case', headers: bearer(own.secretKey.toUpperCase()), ...refused },
   { name: 'two keys in one', headers: bearer(`${own.secretKey} ${own.secretKey}`), ...refused },
   { name: 'a very long key', headers: bearer(`sk_${'x'.repeat(4000)}`), ...refused },
@@ -81,16 +99,43 @@ const kinds: readonly Kind[] = [
   { name: 'pk_ and JWT of this environment', headers: pair(own.publishableKey, token), secret: no, user: member },
   { name: 'pk_ of one environment with JWT of another', headers: pair(own.publishableKey, foreignToken), ...refused },
   { name: 'pk_ and JWT expired', headers: pair(own.publishableKey, staleToken), ...refused },
-  { name: 'pk_ and JWT with a letter changed', headers: pair(own.publishableKey, token.replace(/.\./, (end) => (end === 'a.' ? 'b.' : 'a.'))), ...refused },
+  {
+    name: 'pk_ and JWT with a letter changed',
+    headers: pair(
+      own.publishableKey,
+      token.replace(/.\./, (end) => (end === 'a.' ? 'b.' : 'a.')),
+    ),
+    ...refused,
+  },
   { name: 'pk_ and JWT without signature', headers: pair(own.publishableKey, unsigned(token)), ...refused },
   { name: 'pk_ malformed and JWT', headers: pair('pk_', token), ...refused },
-  { name: 'pk_ and JWT of role viewer', headers: pair(own.publishableKey, await own.token({ userId: 'ann', role: 'viewer' })), secret: no, user: (route) => (route.access === 'read' ? member(route) : route.access === 'own' ? 'own' : 403) },
-  { name: 'pk_ and JWT of other rooms', headers: pair(own.publishableKey, await own.token({ userId: 'ann', rooms: ['elsewhere'] })), secret: no, user: (route) => (member(route) === 'own' ? reach(route) : 403) },
+  {
+    name: 'pk_ and JWT of role viewer',
+    headers: pair(own.publishableKey, await own.token({ userId: 'ann', role: 'viewer' })),
+    secret: no,
+    user: (route) => (route.access === 'read' ? member(route) : route.access === 'own' ? 'own' : 403),
+  },
+  {
+    name: 'pk_ and JWT of other rooms',
+    headers: pair(own.publishableKey, await own.token({ userId: 'ann', rooms: ['elsewhere'] })),
+    secret: no,
+    user: (route) => (member(route) === 'own' ? reach(route) : 403),
+  },
   { name: ADMIN_KIND, headers: {}, ...refused, admin: 'own' },
   { name: 'adm_ logged out', headers: bearer(loggedOut), ...refused },
   { name: 'adm_ that nobody has', headers: bearer(`adm_${'x'.repeat(43)}`), ...refused },
-  { name: 'sk_ of scope read', headers: bearer(reader), secret: ({ access }) => (access === 'read' ? 'own' : 403), user: no },
-  { name: 'sk_ of scope moderate', headers: bearer(moderator), secret: ({ access }) => (access === 'create' || access === 'own' ? 403 : 'own'), user: no },
+  {
+    name: 'sk_ of scope read',
+    headers: bearer(reader),
+    secret: ({ access }) => (access === 'read' ? 'own' : 403),
+    user: no,
+  },
+  {
+    name: 'sk_ of scope moderate',
+    headers: bearer(moderator),
+    secret: ({ access }) => (access === 'create' || access === 'own' ? 403 : 'own'),
+    user: no,
+  },
   { name: 'sk_ confined to other rooms', headers: bearer(roomOfKey), secret: confined, user: no },
 ];
 
@@ -104,7 +149,9 @@ const asked: Readonly<Record<string, (kind: Kind, route: Route) => Fate>> = {
 };
 
 /** What public routes are asked with: it makes no difference, and a login takes half a second. */
-const few = kinds.filter(({ name }) => ['none', 'a malformed key', 'sk_ of this environment', ADMIN_KIND].includes(name));
+const few = kinds.filter(({ name }) =>
+  ['none', 'a malformed key', 'sk_ of this environment', ADMIN_KIND].includes(name),
+);
 
 function unsigned(jwt: string): string {
   const [, payload = ''] = jwt.split('.');
@@ -126,7 +173,10 @@ for (const route of apiRoutes) {
     for (const kind of route.credential === 'public' ? few : kinds) {
       pace(route, service);
       const { method, path, ...call } = callOf(route, seeds);
-      const headers = { ...call.headers, ...(kind.name === ADMIN_KIND ? bearer(await adminSession(service)) : kind.headers) };
+      const headers = {
+        ...call.headers,
+        ...(kind.name === ADMIN_KIND ? bearer(await adminSession(service)) : kind.headers),
+      };
       const answer = await own.request(method, path, { ...call, key: null, headers });
       holdsFate(t, kind.name, route, verdict(kind), answer);
       // What was done once, such as a deletion, can't be done again.
@@ -135,7 +185,13 @@ for (const route of apiRoutes) {
   });
 }
 
-function holdsFate(t: Test, name: string, route: Route, fate: Fate, { status, headers, json, text }: TestResponse<unknown>): void {
+function holdsFate(
+  t: Test,
+  name: string,
+  route: Route,
+  fate: Fate,
+  { status, headers, json, text }: TestResponse<unknown>,
+): void {
   const expected = fate === 'own' ? successes(route) : fate === 'foreign' ? foreignStatus(route) : [fate];
   const schema = route.responses[status];
   const faults = [
@@ -145,5 +201,9 @@ function holdsFate(t: Test, name: string, route: Route, fate: Fate, { status, he
     status < 400 || /^[a-z_]+$/.test(headers.get('x-error-code') ?? '') ? '' : 'no X-Error-Code',
     status !== 401 || headers.get('www-authenticate') === 'Bearer' ? '' : 'no WWW-Authenticate',
   ];
-  t.strictSame(faults.filter((fault) => fault !== ''), [], `${name} | ${expected.join(' or ')}`);
+  t.strictSame(
+    faults.filter((fault) => fault !== ''),
+    [],
+    `${name} | ${expected.join(' or ')}`,
+  );
 }

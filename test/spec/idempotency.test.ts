@@ -15,11 +15,21 @@ const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('idempotency');
 await addUser(tenant, 'ann');
 
-async function send({ method, path, body, headers }: RouteCall, key: string, worker = 0): Promise<TestResponse<Failure>> {
+async function send(
+  { method, path, body, headers }: RouteCall,
+  key: string,
+  worker = 0,
+): Promise<TestResponse<Failure>> {
   const credential = path.startsWith('/admin') ? await adminSession(service) : tenant.secretKey;
-  return tenant.request(method, path, { body, key: credential, headers: { ...headers, 'Idempotency-Key': key }, worker });
+  return tenant.request(method, path, {
+    body,
+    key: credential,
+    headers: { ...headers, 'Idempotency-Key': key },
+    worker,
+  });
 }
-const lastSeq = async (): Promise<number> => done(200, await tenant.request<{ seq: number }>('GET', '/events?since=999999')).seq;
+const lastSeq = async (): Promise<number> =>
+  done(200, await tenant.request<{ seq: number }>('GET', '/events?since=999999')).seq;
 
 /** The POSTs that take no key: login and upload, and a logout ends the session that it comes with. */
 const excepted = ['admin.login', 'admin.logout', 'files.upload'];
@@ -35,7 +45,11 @@ for (const route of posts) {
       const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, i) => send(call, 'at-once', i % 2)));
       t.strictSame([...new Set(answers.map(({ status }) => status))], [firstSuccess(route)]);
       t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'the same answer, byte by byte');
-      t.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1, 'all but one say Idempotent-Replayed');
+      t.equal(
+        answers.filter(({ headers }) => headers.get('idempotent-replayed') === null).length,
+        1,
+        'all but one say Idempotent-Replayed',
+      );
       t.ok(answers.every(({ headers }) => [null, 'true'].includes(headers.get('idempotent-replayed'))));
       // Rejecting a reported comment deletes it, and tells its author why.
       const events = route.path.endsWith('/reject') ? 2 : 1;
@@ -47,7 +61,10 @@ for (const route of posts) {
       const call = callOf(route, seeds);
       const first = await send(call, 'again');
       await tenant.request('DELETE', `/threads/${seeds['threadId']}`);
-      for (const [key, worker] of [['again', 1], ['"again"', 0]] as const) {
+      for (const [key, worker] of [
+        ['again', 1],
+        ['"again"', 0],
+      ] as const) {
         const replay = await send(call, key, worker);
         t.equal(replay.status, first.status);
         t.equal(replay.text, first.text);
@@ -56,27 +73,33 @@ for (const route of posts) {
     });
 
     // What a route without a body is sent is ignored.
-    if (bodyOf(route) !== undefined) await t.test('another body | 409', async (t) => {
-      const call = callOf(route, await seedFor(route, tenant));
-      t.equal((await send(call, 'other')).status, firstSuccess(route));
-      const changed = { ...call, body: { ...(call.body as object), more: 1 } };
-      for (const worker of [0, 1]) {
-        t.match(await send(changed, 'other', worker), {
-          status: 409,
-          json: { error: 'Idempotency-Key was used before with another body; send a new key with a new request' },
-        });
-      }
-      t.equal((await send({ ...call, body: `${JSON.stringify(call.body)} ` }, 'other')).status, 409, 'the bytes count, not what they mean');
-      t.equal((await send(call, 'other')).status, firstSuccess(route), 'the first can still be repeated');
-    });
+    if (bodyOf(route) !== undefined)
+      await t.test('another body | 409', async (t) => {
+        const call = callOf(route, await seedFor(route, tenant));
+        t.equal((await send(call, 'other')).status, firstSuccess(route));
+        const changed = { ...call, body: { ...(call.body as object), more: 1 } };
+        for (const worker of [0, 1]) {
+          t.match(await send(changed, 'other', worker), {
+            status: 409,
+            json: { error: 'Idempotency-Key was used before with another body; send a new key with a new request' },
+          });
+        }
+        t.equal(
+          (await send({ ...call, body: `${JSON.stringify(call.body)} ` }, 'other')).status,
+          409,
+          'the bytes count, not what they mean',
+        );
+        t.equal((await send(call, 'other')).status, firstSuccess(route), 'the first can still be repeated');
+      });
 
-    if (bodyOf(route) !== undefined) await t.test('two bodies at once over two workers | one wins, the others get 409', async (t) => {
-      const call = callOf(route, await seedFor(route, tenant));
-      const bodies = Array.from({ length: 10 }, (_, i) => ({ ...(call.body as object), more: i % 2 }));
-      const answers = await Promise.all(bodies.map((body, i) => send({ ...call, body }, 'rivals', (i >> 1) % 2)));
-      t.equal(answers.filter(({ status }) => status === firstSuccess(route)).length, 5);
-      t.equal(answers.filter(({ status }) => status === 409).length, 5);
-    });
+    if (bodyOf(route) !== undefined)
+      await t.test('two bodies at once over two workers | one wins, the others get 409', async (t) => {
+        const call = callOf(route, await seedFor(route, tenant));
+        const bodies = Array.from({ length: 10 }, (_, i) => ({ ...(call.body as object), more: i % 2 }));
+        const answers = await Promise.all(bodies.map((body, i) => send({ ...call, body }, 'rivals', (i >> 1) % 2)));
+        t.equal(answers.filter(({ status }) => status === firstSuccess(route)).length, 5);
+        t.equal(answers.filter(({ status }) => status === 409).length, 5);
+      });
 
     await t.test('after 24 hours | anew', async (t) => {
       const seeds = await seedFor(route, tenant);
@@ -94,12 +117,17 @@ for (const route of posts) {
       t.type(first.text, 'string');
     });
 
-    if (bodyOf(route)?.required !== undefined) await t.test('only 2xx is stored | a refusal is judged anew', async (t) => {
-      const call = callOf(route, await seedFor(route, tenant));
-      const broken = { ...call, body: {} };
-      t.equal((await send(broken, 'refused')).status, 400);
-      t.equal((await send(call, 'refused')).status, firstSuccess(route), 'so the key is still free, for another body too');
-    });
+    if (bodyOf(route)?.required !== undefined)
+      await t.test('only 2xx is stored | a refusal is judged anew', async (t) => {
+        const call = callOf(route, await seedFor(route, tenant));
+        const broken = { ...call, body: {} };
+        t.equal((await send(broken, 'refused')).status, 400);
+        t.equal(
+          (await send(call, 'refused')).status,
+          firstSuccess(route),
+          'so the key is still free, for another body too',
+        );
+      });
 
     await t.test('the key | 1 to 255 visible characters, quoted or bare', async (t) => {
       const seeds = await seedFor(route, tenant);
@@ -108,7 +136,11 @@ for (const route of posts) {
       }
       const call = callOf(route, seeds);
       for (const key of ['', 'k'.repeat(256), 'a b', '""', '"a b"', 'käy']) {
-        t.match(await send(call, key), { status: 400, json: { error: /^Idempotency-Key must be 1 to 255 visible ASCII characters/ } }, `${key.slice(0, 10)} of ${key.length}`);
+        t.match(
+          await send(call, key),
+          { status: 400, json: { error: /^Idempotency-Key must be 1 to 255 visible ASCII characters/ } },
+          `${key.slice(0, 10)} of ${key.length}`,
+        );
       }
     });
   });
@@ -140,8 +172,19 @@ t.test('another credential | does its own work and never gets the answer of the 
 t.test('scope | environment, credential, method, path and key', async (t) => {
   const { id } = await addThread(tenant, 'scope');
   const one: RouteCall = { method: 'POST', path: `/threads/${id}/comments`, body: { userId: 'ann', body: 'Hi' } };
-  const answers = [await send(one, 'scoped'), await send({ ...one, path: '/rooms/scope/threads' }, 'scoped'), await send({ ...one, path: '/rooms/scope2/threads' }, 'scoped')];
-  t.strictSame(answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')]), [[201, null], [201, null], [201, null]]);
+  const answers = [
+    await send(one, 'scoped'),
+    await send({ ...one, path: '/rooms/scope/threads' }, 'scoped'),
+    await send({ ...one, path: '/rooms/scope2/threads' }, 'scoped'),
+  ];
+  t.strictSame(
+    answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')]),
+    [
+      [201, null],
+      [201, null],
+      [201, null],
+    ],
+  );
   const withQuery = await send({ ...one, path: `${one.path}?x=1` }, 'scoped');
   t.equal(withQuery.headers.get('idempotent-replayed'), 'true', 'the query is no part of it');
   t.equal(withQuery.text, answers[0]?.text);
@@ -149,7 +192,11 @@ t.test('scope | environment, credential, method, path and key', async (t) => {
 
 t.test('with an id of the client’s choice | the replay is the answer, not a conflict', async (t) => {
   const { id } = await addThread(tenant, 'own');
-  const call: RouteCall = { method: 'POST', path: `/threads/${id}/comments`, body: { id: 'own-comment', userId: 'ann', body: 'Hi' } };
+  const call: RouteCall = {
+    method: 'POST',
+    path: `/threads/${id}/comments`,
+    body: { id: 'own-comment', userId: 'ann', body: 'Hi' },
+  };
   const first = await send(call, 'own');
   t.equal(first.status, 201);
   t.equal((await send(call, 'own')).text, first.text);

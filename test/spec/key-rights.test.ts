@@ -91,21 +91,31 @@ for (const route of apiRoutes.filter(({ credential }) => credential === 'secret'
 
 t.test('a key of the scope moderate | resolves and edits threads, and does not move them', async (t) => {
   const { threadId } = await seedFor({ path: '/threads/:threadId' }, tenant);
-  const patch = (key: string, body: object) => tenant.request<{ error: string }>('PATCH', `/threads/${threadId}`, { body, key });
+  const patch = (key: string, body: object) =>
+    tenant.request<{ error: string }>('PATCH', `/threads/${threadId}`, { body, key });
   t.equal((await patch(keys.moderate, { resolved: true, metadata: { checked: true } })).status, 200);
   const refused = await patch(keys.moderate, { resolved: false, position: { x: 0.5, y: 0.5 } });
-  t.strictSame([refused.status, refused.json.error], [403, 'The key has the scope moderate: setting position needs a key of the scope full']);
-  t.match(done(200, await tenant.request('GET', `/threads/${threadId}`)), { thread: { resolved: true, position: null } });
+  t.strictSame(
+    [refused.status, refused.json.error],
+    [403, 'The key has the scope moderate: setting position needs a key of the scope full'],
+  );
+  t.match(done(200, await tenant.request('GET', `/threads/${threadId}`)), {
+    thread: { resolved: true, position: null },
+  });
   t.equal((await patch(keys.inside, { position: { x: 0.5, y: 0.5 } })).status, 200);
 });
 
 t.test('every line of the table is a route', async (t) => {
-  t.strictSame(Object.keys(rights).filter((id) => !apiRoutes.some(({ operationId }) => operationId === id)), []);
+  t.strictSame(
+    Object.keys(rights).filter((id) => !apiRoutes.some(({ operationId }) => operationId === id)),
+    [],
+  );
 });
 
 t.test('a confined key | sees a user as browsers do, and changes none that exists', async (t) => {
   await addUser(tenant, 'bob', { name: 'Bob', email: 'bob@example.com' });
-  const asConfined = <T = { user: Record<string, unknown> }>(method: string, path: string, body?: unknown) => tenant.request<T>(method, path, { body, key: keys.inside });
+  const asConfined = <T = { user: Record<string, unknown> }>(method: string, path: string, body?: unknown) =>
+    tenant.request<T>(method, path, { body, key: keys.inside });
 
   await tenant.join({ userId: 'bob' });
   t.match(done(200, await tenant.request('GET', '/users/bob')), { user: { online: true, lastSeenAt: String } });
@@ -118,23 +128,49 @@ t.test('a confined key | sees a user as browsers do, and changes none that exist
     t.notMatch((await tenant.request('GET', '/users/bob', { key: keys[kind] })).text, /bob@example/, kind);
     t.equal((await tenant.request('GET', '/users?q=bob', { key: keys[kind] })).status, 403, kind);
   }
-  for (const body of [{ name: 'Eve' }, { avatarUrl: 'https://example.com/eve.png' }, { kind: 'bot' }, { metadata: { admin: true } }, { email: 'eve@example.com' }, { email: 'bob@example.com' }]) {
+  for (const body of [
+    { name: 'Eve' },
+    { avatarUrl: 'https://example.com/eve.png' },
+    { kind: 'bot' },
+    { metadata: { admin: true } },
+    { email: 'eve@example.com' },
+    { email: 'bob@example.com' },
+  ]) {
     const { status, json } = await asConfined<{ error: string }>('PUT', '/users/bob', body);
     t.equal(status, 403, JSON.stringify(body));
     t.equal(json.error, 'The key is confined to rooms: it creates users, and does not change one that exists');
   }
   t.equal((await asConfined('DELETE', '/users/bob')).status, 403);
-  t.match(done(200, await tenant.request('GET', '/users/bob')), { user: { name: 'Bob', email: 'bob@example.com', kind: 'user' } }, 'Bob is as he was');
+  t.match(
+    done(200, await tenant.request('GET', '/users/bob')),
+    { user: { name: 'Bob', email: 'bob@example.com', kind: 'user' } },
+    'Bob is as he was',
+  );
 
   const bot = { name: 'CI', kind: 'bot', email: 'ci@example.com', metadata: { team: 'red' } };
-  t.match(done(200, await asConfined('PUT', '/users/ci-bot', bot)).user, { name: 'CI', kind: 'bot', metadata: { team: 'red' } }, 'it makes an author');
-  t.match(done(200, await asConfined('PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' })).user, { name: 'CI' }, 'and may say the same again');
+  t.match(
+    done(200, await asConfined('PUT', '/users/ci-bot', bot)).user,
+    { name: 'CI', kind: 'bot', metadata: { team: 'red' } },
+    'it makes an author',
+  );
+  t.match(
+    done(200, await asConfined('PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' })).user,
+    { name: 'CI' },
+    'and may say the same again',
+  );
 });
 
 t.test('a confined key | makes tokens that reach its rooms alone and rename nobody', async (t) => {
   await addUser(tenant, 'bea', { name: 'Bea' });
-  const tokenFor = (userId: string, body: object) => tenant.request<{ token: string }>('POST', `/users/${userId}/tokens`, { body, key: keys.inside });
-  for (const body of [{ name: 'Eve' }, { avatarUrl: 'https://example.com/eve.png' }, { rooms: ['elsewhere'] }, { rooms: ['*'] }, { rooms: ['room*'] }]) {
+  const tokenFor = (userId: string, body: object) =>
+    tenant.request<{ token: string }>('POST', `/users/${userId}/tokens`, { body, key: keys.inside });
+  for (const body of [
+    { name: 'Eve' },
+    { avatarUrl: 'https://example.com/eve.png' },
+    { rooms: ['elsewhere'] },
+    { rooms: ['*'] },
+    { rooms: ['room*'] },
+  ]) {
     t.equal((await tokenFor('bea', body)).status, 403, JSON.stringify(body));
   }
   t.strictSame(claimsOf(done(201, await tokenFor('bea', {})).token)['rooms'], ['room of *']);
@@ -144,12 +180,21 @@ t.test('a confined key | makes tokens that reach its rooms alone and rename nobo
   await tenant.request('PUT', '/users/newcomer', { body: { name: 'Second' } });
   const headers = { 'X-Service-Key': tenant.publishableKey, 'X-Service-Token': token };
   t.equal((await tenant.request('GET', '/rooms/room%20of%201/p2p/state', { key: null, headers })).status, 200);
-  t.match(done(200, await tenant.request('GET', '/users/newcomer')), { user: { name: 'Second', lastSeenAt: String } }, 'a later name stays');
+  t.match(
+    done(200, await tenant.request('GET', '/users/newcomer')),
+    { user: { name: 'Second', lastSeenAt: String } },
+    'a later name stays',
+  );
 });
 
 t.test('a confined key | reads no events of users', async (t) => {
   await addUser(tenant, 'carol', { name: 'Carol' });
-  const all = done(200, await tenant.request<{ items: { type: string; roomId?: string }[] }>('GET', '/events?limit=1000', { key: keys.inside })).items;
+  const all = done(
+    200,
+    await tenant.request<{ items: { type: string; roomId?: string }[] }>('GET', '/events?limit=1000', {
+      key: keys.inside,
+    }),
+  ).items;
   t.ok(all.length > 0, 'it reads those of its rooms');
   t.ok(all.every(({ roomId }) => roomId?.startsWith('room of ') === true));
 });

@@ -64,9 +64,13 @@ for (const [list, path] of lists) {
 
   t.test(`${list} | limit | 1 to 1000, larger is coerced to 1000, all else 400`, async (t) => {
     const whole = await get(path);
-    for (const limit of [1, COUNT - 1]) t.strictSame(idsOf(await get(`${path}?limit=${limit}`)), idsOf(whole).slice(0, limit));
+    for (const limit of [1, COUNT - 1])
+      t.strictSame(idsOf(await get(`${path}?limit=${limit}`)), idsOf(whole).slice(0, limit));
     for (const limit of ['1000', '1001', '999999999999999']) t.strictSame(await get(`${path}?limit=${limit}`), whole);
-    t.notOk(Object.hasOwn(await get(`${path}?limit=${whole.items.length}`), 'nextCursor'), 'a limit that fits exactly has no next page');
+    t.notOk(
+      Object.hasOwn(await get(`${path}?limit=${whole.items.length}`), 'nextCursor'),
+      'a limit that fits exactly has no next page',
+    );
     for (const limit of ['0', '-1', '1.5', '1e2', 'x', '', '%20', '0x10', 'Infinity', '+5', '5 ']) {
       await refused(t, `${path}?limit=${encodeURIComponent(limit)}`, 'limit must be an integer between 1 and 1000');
     }
@@ -79,7 +83,7 @@ for (const [list, path] of lists) {
         const whole = idsOf(await get(`${path}?${query}`));
         for (const limit of [1, 3]) {
           const paged: string[] = [];
-          for (let next = `${path}?${query}&limit=${limit}`; next !== ''; ) {
+          for (let next = `${path}?${query}&limit=${limit}`; next !== '';) {
             const page = await get(next);
             paged.push(...idsOf(page));
             next = page.nextCursor === undefined ? '' : `${path}?${query}&limit=${limit}&cursor=${page.nextCursor}`;
@@ -96,14 +100,38 @@ for (const [list, path] of lists) {
     const json = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as Record<string, unknown>;
     t.strictSame(Object.keys(json).sort(), ['f', 'id', 'k', 'v']);
     const altered = (change: object) => Buffer.from(JSON.stringify({ ...json, ...change })).toString('base64url');
-    for (const cursor of ['', 'x', '%00', nextCursor.slice(1), nextCursor.slice(0, -8), altered({ f: 'x' }), altered({ v: 2 }), altered({ k: 7 }), altered({ id: null }), altered({ k: '~' }), altered({ id: 'a\nb' }), 'bnVsbA', 'W10', 'x'.repeat(3000)]) {
+    for (const cursor of [
+      '',
+      'x',
+      '%00',
+      nextCursor.slice(1),
+      nextCursor.slice(0, -8),
+      altered({ f: 'x' }),
+      altered({ v: 2 }),
+      altered({ k: 7 }),
+      altered({ id: null }),
+      altered({ k: '~' }),
+      altered({ id: 'a\nb' }),
+      'bnVsbA',
+      'W10',
+      'x'.repeat(3000),
+    ]) {
       await refused(t, `${path}?limit=2&cursor=${cursor}`, 'Invalid cursor');
     }
-    for (const other of ['sort=updatedAt', list === 'comments' ? 'order=desc' : 'order=asc', list === 'users' ? 'kind=bot' : 'updatedSince=2020-01-01T00:00:00.000Z']) {
+    for (const other of [
+      'sort=updatedAt',
+      list === 'comments' ? 'order=desc' : 'order=asc',
+      list === 'users' ? 'kind=bot' : 'updatedSince=2020-01-01T00:00:00.000Z',
+    ]) {
       await refused(t, `${path}?limit=2&${other}&cursor=${nextCursor}`, 'Invalid cursor');
     }
-    for (const [otherList, otherPath] of lists) if (otherList !== list) await refused(t, `${otherPath}?limit=2&cursor=${nextCursor}`, 'Invalid cursor');
-    t.strictSame(idsOf(await get(`${path}?limit=3&cursor=${nextCursor}`)), idsOf(await get(path)).slice(2, 5), 'another limit is no matter');
+    for (const [otherList, otherPath] of lists)
+      if (otherList !== list) await refused(t, `${otherPath}?limit=2&cursor=${nextCursor}`, 'Invalid cursor');
+    t.strictSame(
+      idsOf(await get(`${path}?limit=3&cursor=${nextCursor}`)),
+      idsOf(await get(path)).slice(2, 5),
+      'another limit is no matter',
+    );
   });
 
   t.test(`${list} | cursor | never expires`, async (t) => {
@@ -132,20 +160,25 @@ for (const [list, path] of lists) {
     t.strictSame(seen, idsOf(await get(`${path}?order=desc&${filter}`)));
   });
 
-  t.test(`${list} | sort, order | createdAt or updatedAt, asc or desc; ${list === 'comments' ? 'createdAt asc' : 'createdAt desc'} by default; tie-break id`, async (t) => {
-    const whole = await get(path);
-    const by = (key: (item: Listed) => string, direction: number) =>
-      [...whole.items].sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.id < b.id ? -1 : 1)).map(({ id }) => id);
-    const created = ({ createdAt }: Listed): string => createdAt;
-    const updated = ({ createdAt, updatedAt, editedAt }: Listed): string => updatedAt ?? editedAt ?? createdAt;
-    t.strictSame(idsOf(whole), by(created, list === 'comments' ? 1 : -1), 'default');
-    t.strictSame(idsOf(await get(`${path}?sort=createdAt&order=asc`)), by(created, 1));
-    t.strictSame(idsOf(await get(`${path}?sort=createdAt&order=desc`)), by(created, -1));
-    t.strictSame(idsOf(await get(`${path}?sort=updatedAt&order=asc`)), by(updated, 1));
-    t.strictSame(idsOf(await get(`${path}?sort=updatedAt&order=desc`)), by(updated, -1));
-    await refused(t, `${path}?sort=name`, 'sort must be one of createdAt, updatedAt');
-    await refused(t, `${path}?order=up`, 'order must be one of asc, desc');
-  });
+  t.test(
+    `${list} | sort, order | createdAt or updatedAt, asc or desc; ${list === 'comments' ? 'createdAt asc' : 'createdAt desc'} by default; tie-break id`,
+    async (t) => {
+      const whole = await get(path);
+      const by = (key: (item: Listed) => string, direction: number) =>
+        [...whole.items]
+          .sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.id < b.id ? -1 : 1))
+          .map(({ id }) => id);
+      const created = ({ createdAt }: Listed): string => createdAt;
+      const updated = ({ createdAt, updatedAt, editedAt }: Listed): string => updatedAt ?? editedAt ?? createdAt;
+      t.strictSame(idsOf(whole), by(created, list === 'comments' ? 1 : -1), 'default');
+      t.strictSame(idsOf(await get(`${path}?sort=createdAt&order=asc`)), by(created, 1));
+      t.strictSame(idsOf(await get(`${path}?sort=createdAt&order=desc`)), by(created, -1));
+      t.strictSame(idsOf(await get(`${path}?sort=updatedAt&order=asc`)), by(updated, 1));
+      t.strictSame(idsOf(await get(`${path}?sort=updatedAt&order=desc`)), by(updated, -1));
+      await refused(t, `${path}?sort=name`, 'sort must be one of createdAt, updatedAt');
+      await refused(t, `${path}?order=up`, 'order must be one of asc, desc');
+    },
+  );
 
   t.test(`${list} | parameters that are not known are ignored`, async (t) => {
     t.strictSame(await get(`${path}?page=2&offset=3&constructor=1&__proto__=x&=&limit=1000`), await get(path));
@@ -166,8 +199,16 @@ for (const [list, path] of lists) {
       t.equal(text, '');
       t.equal(headers.get('etag'), tag);
     }
-    t.equal((await tenant.request('GET', `${path}?limit=2`, { headers: { 'If-None-Match': tag } })).status, 200, 'of another address it says nothing');
-    t.equal((await tenant.request('GET', url, { headers: { 'If-None-Match': tag }, key: null })).status, 401, 'the credential comes first');
+    t.equal(
+      (await tenant.request('GET', `${path}?limit=2`, { headers: { 'If-None-Match': tag } })).status,
+      200,
+      'of another address it says nothing',
+    );
+    t.equal(
+      (await tenant.request('GET', url, { headers: { 'If-None-Match': tag }, key: null })).status,
+      401,
+      'the credential comes first',
+    );
     await addThread(tenant, 'anywhere', { userId: 'user-0' });
     const after = await tenant.request('GET', url, { headers: { 'If-None-Match': tag } });
     t.equal(after.status, 200);
@@ -185,7 +226,10 @@ t.test('ETag | 304 never to who lacks what was answered on another worker', asyn
     const path = `/threads/${id}/comments`;
     const before = await world.request('GET', path, { worker });
     const comment = await addComment(world, id, {}, { worker: 1 - worker });
-    const after = await world.request('GET', path, { worker, headers: { 'If-None-Match': before.headers.get('etag') ?? '' } });
+    const after = await world.request('GET', path, {
+      worker,
+      headers: { 'If-None-Match': before.headers.get('etag') ?? '' },
+    });
     if (after.status !== 200 || !after.text.includes(comment.id)) return t.fail(`round ${i}: ${after.status}`);
   }
   t.pass('forty times');
@@ -257,7 +301,11 @@ t.test('listHardCap | without limit at most so many, with nextCursor and Link', 
     t.equal(json.items.length, 3, path);
     t.type(json.nextCursor, 'string');
     t.match(headers.get('link'), /rel="next"/);
-    t.equal(done(200, await capped.request<Page>('GET', `${path}?limit=5`)).items.length, 5, 'an explicit limit may ask for more');
+    t.equal(
+      done(200, await capped.request<Page>('GET', `${path}?limit=5`)).items.length,
+      5,
+      'an explicit limit may ask for more',
+    );
   }
 });
 
@@ -292,14 +340,19 @@ t.test('GET /rooms/:roomId | its threads are a list: limit, cursor, Link, order 
   t.strictSame(idsOf((await get(`?include=comments&limit=2&cursor=${first.json.nextCursor}`)).json), ids.slice(2, 4));
   t.strictSame(idsOf((await get('?order=asc&limit=3')).json), [...ids].reverse().slice(0, 3));
   t.strictSame(idsOf((await get('?resolved=true')).json), []);
-  for (const [search, error] of [['?limit=0', 'limit must be an integer between 1 and 1000'], ['?cursor=x', 'Invalid cursor'], [`?order=asc&cursor=${capped.json.nextCursor}`, 'Invalid cursor']] as const) {
+  for (const [search, error] of [
+    ['?limit=0', 'limit must be an integer between 1 and 1000'],
+    ['?cursor=x', 'Invalid cursor'],
+    [`?order=asc&cursor=${capped.json.nextCursor}`, 'Invalid cursor'],
+  ] as const) {
     t.match(await get(search), { status: 400, json: { error } }, search);
   }
 });
 
 t.test('filters', async (t) => {
   const world = await service.tenant('filters');
-  const find = async <T = Thread>(path: string): Promise<T[]> => done(200, await world.request<{ items: T[] }>('GET', path)).items;
+  const find = async <T = Thread>(path: string): Promise<T[]> =>
+    done(200, await world.request<{ items: T[] }>('GET', path)).items;
   const time = () => new Date(service.clock.now()).toISOString();
   for (const user of ['ann', 'bob', 'eve']) await addUser(world, user, { name: `Mr ${user.toUpperCase()}` });
   const beginning = time();
@@ -330,7 +383,12 @@ t.test('filters', async (t) => {
     [`createdSince=${encodeURIComponent(later.replace('Z', '+00:00'))}`, [two.id]],
     [`createdSince=${later.slice(0, 10)}`, [two.id, one.id]],
   ];
-  for (const [query, expected] of threads) t.strictSame((await find(`/rooms/room/threads?${query}`)).map(({ id }) => id), expected, `threads?${query}`);
+  for (const [query, expected] of threads)
+    t.strictSame(
+      (await find(`/rooms/room/threads?${query}`)).map(({ id }) => id),
+      expected,
+      `threads?${query}`,
+    );
 
   const comments: [query: string, expected: readonly (string | undefined)[]][] = [
     ['userId=ann', [reply.id]],
@@ -340,10 +398,23 @@ t.test('filters', async (t) => {
     [`createdSince=${later}`, [two.comments[0]?.id, reply.id]],
     [`updatedSince=${end}`, []],
   ];
-  for (const [query, expected] of comments) t.strictSame((await find<Comment>(`/threads/${two.id}/comments?${query}`)).map(({ id }) => id), expected, `comments?${query}`);
+  for (const [query, expected] of comments)
+    t.strictSame(
+      (await find<Comment>(`/threads/${two.id}/comments?${query}`)).map(({ id }) => id),
+      expected,
+      `comments?${query}`,
+    );
   await world.request('PATCH', `/comments/${reply.id}`, { body: { body: 'Edited' } });
-  t.strictSame((await find<Comment>(`/threads/${two.id}/comments?updatedSince=${end}`)).map(({ id }) => id), [reply.id], 'updatedSince counts the edit');
-  t.strictSame((await find(`/rooms/room/threads?updatedSince=${end}`)).map(({ id }) => id), [two.id], 'of the thread too');
+  t.strictSame(
+    (await find<Comment>(`/threads/${two.id}/comments?updatedSince=${end}`)).map(({ id }) => id),
+    [reply.id],
+    'updatedSince counts the edit',
+  );
+  t.strictSame(
+    (await find(`/rooms/room/threads?updatedSince=${end}`)).map(({ id }) => id),
+    [two.id],
+    'of the thread too',
+  );
 
   await addThread(world, 'room/sub', { userId: 'ann' });
   await addThread(world, 'other', { userId: 'ann' });
@@ -353,12 +424,17 @@ t.test('filters', async (t) => {
     ['prefix=zzz', []],
     [`updatedSince=${end}`, ['other', 'room', 'room/sub']],
   ];
-  for (const [query, expected] of rooms) t.strictSame((await find(`/rooms?${query}`)).map(({ id }) => id).sort(), expected, `rooms?${query}`);
+  for (const [query, expected] of rooms)
+    t.strictSame((await find(`/rooms?${query}`)).map(({ id }) => id).sort(), expected, `rooms?${query}`);
   service.clock.advance(1000);
   const past = time();
   t.strictSame(await find(`/rooms?updatedSince=${past}`), []);
   await addComment(world, one.id, { userId: 'ann' });
-  t.strictSame((await find(`/rooms?updatedSince=${past}`)).map(({ id }) => id), ['room'], 'what happens in a room updates it');
+  t.strictSame(
+    (await find(`/rooms?updatedSince=${past}`)).map(({ id }) => id),
+    ['room'],
+    'what happens in a room updates it',
+  );
 
   await addUser(world, 'robot', { kind: 'bot', name: 'Ci' });
   service.clock.advance(1000);
@@ -372,21 +448,38 @@ t.test('filters', async (t) => {
     [`seenSince=${past}`, ['eve']],
     [`seenSince=${time()}&kind=user&q=e`, ['eve']],
   ];
-  for (const [query, expected] of users) t.strictSame((await find(`/users?${query}`)).map(({ id }) => id).sort(), expected, `users?${query}`);
+  for (const [query, expected] of users)
+    t.strictSame((await find(`/users?${query}`)).map(({ id }) => id).sort(), expected, `users?${query}`);
 });
 
 t.test('filters | a bad value of a known one is 400, naming it', async (t) => {
   const anyText = ['', 'x'.repeat(257)];
-  const times = ['', 'yesterday', '1700000000', '2026-02-30T00:00:00.000Z', '2026-01-01T25:00:00Z', '2026-01-01 00:00:00', '2026-01-01T00:00:00'];
+  const times = [
+    '',
+    'yesterday',
+    '1700000000',
+    '2026-02-30T00:00:00.000Z',
+    '2026-01-01T25:00:00Z',
+    '2026-01-01 00:00:00',
+    '2026-01-01T00:00:00',
+  ];
   const bad: Record<List, Record<string, readonly string[]>> = {
-    threads: { resolved: ['', 'yes', '1', 'TRUE'], userId: anyText, participantId: anyText, mentions: anyText, createdSince: times, updatedSince: times },
+    threads: {
+      resolved: ['', 'yes', '1', 'TRUE'],
+      userId: anyText,
+      participantId: anyText,
+      mentions: anyText,
+      createdSince: times,
+      updatedSince: times,
+    },
     comments: { userId: anyText, mentions: anyText, createdSince: times, updatedSince: times },
     rooms: { updatedSince: times, prefix: anyText },
     users: { q: anyText, seenSince: times, kind: ['', 'human', 'Bot'] },
   };
   for (const [list, path] of lists) {
     for (const [name, values] of Object.entries(bad[list])) {
-      for (const value of values) await refused(t, `${path}?${name}=${encodeURIComponent(value)}`, new RegExp(`^${name} must be `));
+      for (const value of values)
+        await refused(t, `${path}?${name}=${encodeURIComponent(value)}`, new RegExp(`^${name} must be `));
     }
   }
 });

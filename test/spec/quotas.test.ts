@@ -19,8 +19,15 @@ t.test('uploads | a user past their megabytes gets 413 that names the quota; wha
   const refused = await upload(tenant, file);
   t.equal(refused.status, 413);
   t.equal(refused.headers.get('x-error-code'), 'quota_exceeded');
-  t.equal(refused.json.error, 'The quota userUploadMb is used up: a user may have 1 MB of uploads. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userUploadMb=<n>)');
-  t.equal((await upload(tenant, file, { headers: await tenant.userHeaders({ userId: 'bob' }) })).status, 200, 'another user may');
+  t.equal(
+    refused.json.error,
+    'The quota userUploadMb is used up: a user may have 1 MB of uploads. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userUploadMb=<n>)',
+  );
+  t.equal(
+    (await upload(tenant, file, { headers: await tenant.userHeaders({ userId: 'bob' }) })).status,
+    200,
+    'another user may',
+  );
 
   const [first = ''] = ids;
   const { id } = await addThread(tenant, 'room', { attachmentIds: [first] });
@@ -40,10 +47,15 @@ t.test('uploads | one that does not declare its length is refused as soon as it 
 t.test('comments | a user past the quota is refused on the socket, which stays; the backend is not', async (t) => {
   const tenant = await service.tenant('quota-comments', { quotas: { userComments: 2 } });
   const ann = await tenant.join({ userId: 'ann' });
-  const created = (await ann.request('thread.create', { roomId: 'room', body: 'one' })).data as { thread: { id: string } };
+  const created = (await ann.request('thread.create', { roomId: 'room', body: 'one' })).data as {
+    thread: { id: string };
+  };
   const threadId = created.thread.id;
   t.equal((await ann.request('comment.create', { threadId, body: 'two' })).type, 'ok');
-  t.match(await ann.request('comment.create', { threadId, body: 'three' }), { type: 'error', error: { code: 'quota_exceeded', message: /^The quota userComments is used up: a user may have 2 comments\./ } });
+  t.match(await ann.request('comment.create', { threadId, body: 'three' }), {
+    type: 'error',
+    error: { code: 'quota_exceeded', message: /^The quota userComments is used up: a user may have 2 comments\./ },
+  });
   t.equal((await addComment(tenant, threadId)).userId, 'ann');
   t.equal((await ann.request('pong')).type, 'ok');
 });
@@ -55,13 +67,21 @@ t.test('writes | so many a minute from browsers, over HTTP and the socket togeth
   const put = () => tenant.request('PUT', '/rooms/room/p2p/state', { key: null, headers, body: Buffer.from('x') });
   t.equal((await ann.request('room.join', { roomId: 'room' })).type, 'ok', 'which makes the room');
   t.equal((await put()).status, 200);
-  const thread = (await ann.request('thread.create', { roomId: 'room', body: 'one' })).data as { thread: { id: string } };
+  const thread = (await ann.request('thread.create', { roomId: 'room', body: 'one' })).data as {
+    thread: { id: string };
+  };
   const refused = await put();
   t.equal(refused.status, 429);
   t.equal(refused.headers.get('retry-after'), '20');
   t.equal(refused.text, '{"error":"A user may write 3 times a minute (quota userWritesPerMinute). Try again in 20s"}');
-  t.match((await ann.request('comment.create', { threadId: thread.thread.id, body: 'x' })).error, { code: 'rate_limited' });
-  t.match((await ann.request('room.join', { roomId: 'another' })).error, { code: 'rate_limited' }, 'rooms cannot be made without end');
+  t.match((await ann.request('comment.create', { threadId: thread.thread.id, body: 'x' })).error, {
+    code: 'rate_limited',
+  });
+  t.match(
+    (await ann.request('room.join', { roomId: 'another' })).error,
+    { code: 'rate_limited' },
+    'rooms cannot be made without end',
+  );
   t.equal((await ann.request('room.join', { roomId: 'room' })).type, 'ok', 'one that exists can be joined');
   t.equal((await ann.request('thread.get', { threadId: thread.thread.id })).type, 'ok', 'and reading goes on');
   service.clock.advance(20_000);
@@ -71,12 +91,22 @@ t.test('writes | so many a minute from browsers, over HTTP and the socket togeth
 t.test('settings | an admin sets quotas and lifts them with null', async (t) => {
   const tenant = await service.tenant('quota-settings');
   const key = await adminSession(service);
-  const patch = (quotas: object) => tenant.request<{ environment: { settings: { quotas: object } } }>('PATCH', '/admin/environments/quota-settings', { key, body: { settings: { quotas } } });
+  const patch = (quotas: object) =>
+    tenant.request<{ environment: { settings: { quotas: object } } }>('PATCH', '/admin/environments/quota-settings', {
+      key,
+      body: { settings: { quotas } },
+    });
   t.strictSame(done(200, await patch({ userComments: 1 })).environment.settings.quotas, { userComments: 1 });
-  t.strictSame(done(200, await patch({ userComments: null, stateMb: 5, unknown: 1 })).environment.settings.quotas, { userComments: null, stateMb: 5 });
+  t.strictSame(done(200, await patch({ userComments: null, stateMb: 5, unknown: 1 })).environment.settings.quotas, {
+    userComments: null,
+    stateMb: 5,
+  });
   for (const value of [0, -1, 1.5, '1', 1e10]) t.equal((await patch({ comments: value })).status, 400, String(value));
   const ann = await tenant.join({ userId: 'ann' });
   for (let i = 0; i < 3; i++) t.equal((await ann.request('thread.create', { roomId: 'room', body: 'x' })).type, 'ok');
   await updateEnvironment(service.ctx, tenant.environment.id, { settings: { quotas: { comments: 3 } } });
-  t.match((await ann.request('thread.create', { roomId: 'room', body: 'x' })).error, { code: 'quota_exceeded', message: /^The quota comments is used up: the environment may hold 3 comments\./ });
+  t.match((await ann.request('thread.create', { roomId: 'room', body: 'x' })).error, {
+    code: 'quota_exceeded',
+    message: /^The quota comments is used up: the environment may hold 3 comments\./,
+  });
 });

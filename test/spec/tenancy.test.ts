@@ -16,7 +16,12 @@ const beta = await service.tenant('tenant-beta');
 
 /** All that a tenant's own key reads of it: every GET of the table, with its seeds, and the log. */
 async function snapshot(tenant: Tenant, seeds: Awaited<ReturnType<typeof seedFor>>): Promise<Record<string, string>> {
-  const reads = apiRoutes.filter((route) => route.method === 'GET' && (route.credential === 'secret' || route.credential === 'either') && parametersOf(route.path).every((name) => name in seeds));
+  const reads = apiRoutes.filter(
+    (route) =>
+      route.method === 'GET' &&
+      (route.credential === 'secret' || route.credential === 'either') &&
+      parametersOf(route.path).every((name) => name in seeds),
+  );
   const taken: Record<string, string> = {};
   for (const route of reads) {
     const { path } = callOf(route, seeds);
@@ -27,7 +32,8 @@ async function snapshot(tenant: Tenant, seeds: Awaited<ReturnType<typeof seedFor
 }
 
 /** Credentials that are minted by a read differ each time. */
-const withoutTimes = (text: string): string => text.replaceAll(/"(?:username|credential|password|expiresAt)":"[^"]*"/g, '""');
+const withoutTimes = (text: string): string =>
+  text.replaceAll(/"(?:username|credential|password|expiresAt)":"[^"]*"/g, '""');
 
 for (const route of apiRoutes) {
   if (route.credential === 'public') continue;
@@ -36,7 +42,10 @@ for (const route of apiRoutes) {
     const before = await snapshot(alpha, seeds);
     const { method, path, body, headers } = callOf(route, seeds);
     const answer = await beta.request(method, path, { body, headers });
-    t.ok([...foreignStatus(route), 401].includes(answer.status), `answers ${foreignStatus(route).join(' or ')}`, { found: answer.status, answer: answer.text });
+    t.ok([...foreignStatus(route), 401].includes(answer.status), `answers ${foreignStatus(route).join(' or ')}`, {
+      found: answer.status,
+      answer: answer.text,
+    });
     holdsNothing(t, answer.text);
     t.strictSame(await snapshot(alpha, seeds), before, 'and nothing of the other environment has changed');
   });
@@ -44,8 +53,20 @@ for (const route of apiRoutes) {
 
 /** Names that the caller sent itself may come back: what only the other environment knew may not. */
 function holdsNothing(t: Test, text: string): void {
-  const secrets = [`text of ${MARKER}`, `reply of ${MARKER}`, `fact of ${MARKER}`, `Name of ${MARKER}`, `${MARKER}-`, alpha.environment.id, alpha.environment.slug];
-  t.strictSame(secrets.filter((secret) => text.includes(secret)), [], 'not a word of the other environment');
+  const secrets = [
+    `text of ${MARKER}`,
+    `reply of ${MARKER}`,
+    `fact of ${MARKER}`,
+    `Name of ${MARKER}`,
+    `${MARKER}-`,
+    alpha.environment.id,
+    alpha.environment.slug,
+  ];
+  t.strictSame(
+    secrets.filter((secret) => text.includes(secret)),
+    [],
+    'not a word of the other environment',
+  );
 }
 
 t.test('the same ids of the client’s choice live side by side', async (t) => {
@@ -57,11 +78,16 @@ t.test('the same ids of the client’s choice live side by side', async (t) => {
   }
   for (const [index, tenant] of tenants.entries()) {
     t.match(done(200, await tenant.request('GET', '/users/ann')), { user: { name: `Ann ${index}` } });
-    t.match(done(200, await tenant.request('GET', '/threads/same-thread')), { comments: [{ body: `first ${index}` }, { id: 'same-comment', body: `second ${index}` }] });
+    t.match(done(200, await tenant.request('GET', '/threads/same-thread')), {
+      comments: [{ body: `first ${index}` }, { id: 'same-comment', body: `second ${index}` }],
+    });
     t.match(done(200, await tenant.request('GET', '/rooms')), { items: [{ roomId: 'page', threadCount: 1 }] });
   }
   await tenants[0]?.request('DELETE', '/comments/same-comment');
-  t.equal((await tenants[1]?.request('PATCH', '/comments/same-comment', { body: { body: 'still there' } }))?.status, 200);
+  t.equal(
+    (await tenants[1]?.request('PATCH', '/comments/same-comment', { body: { body: 'still there' } }))?.status,
+    200,
+  );
 });
 
 t.test('an Idempotency-Key of one environment says nothing in another', async (t) => {
@@ -87,7 +113,11 @@ t.test('a cursor of one environment is invalid in another', async (t) => {
   for (const path of ['/rooms/paged/threads', '/rooms', '/users']) {
     const { nextCursor = '' } = done(200, await alpha.request<{ nextCursor?: string }>('GET', `${path}?limit=1`));
     t.not(nextCursor, '');
-    t.match(await beta.request('GET', `${path}?limit=1&cursor=${nextCursor}`), { status: 400, json: { error: 'Invalid cursor' } }, path);
+    t.match(
+      await beta.request('GET', `${path}?limit=1&cursor=${nextCursor}`),
+      { status: 400, json: { error: 'Invalid cursor' } },
+      path,
+    );
   }
 });
 
@@ -99,7 +129,9 @@ t.test('a file of one environment is neither served nor linked in another', asyn
   t.equal((await getFile(alpha, path)).status, 200);
   t.equal((await getFile(beta, path)).status, 403);
   t.equal((await getFile(beta, path.replace(alpha.environment.id, beta.environment.id))).status, 404);
-  const answer = await beta.request('POST', '/rooms/page/threads', { body: { userId: 'ann', body: 'Hi', attachmentIds: [file.json.id] } });
+  const answer = await beta.request('POST', '/rooms/page/threads', {
+    body: { userId: 'ann', body: 'Hi', attachmentIds: [file.json.id] },
+  });
   t.equal(answer.status, 400);
   t.equal((await getFile(alpha, path)).status, 200, 'and it is still there');
 });
@@ -121,14 +153,19 @@ t.test('a socket is told nothing of another environment, and a browser writes no
   await watcher.until(() => watcher.frames.some((frame) => JSON.stringify(frame).includes('the end')));
   t.equal(watcher.frames.filter(isEvent).length, 1);
   holdsNothing(t, JSON.stringify(watcher.frames));
-  t.match(done(200, await alpha.request('GET', `/threads/${seeds['threadId']}`)), { thread: { resolved: false, commentCount: 2 } });
+  t.match(done(200, await alpha.request('GET', `/threads/${seeds['threadId']}`)), {
+    thread: { resolved: false, commentCount: 2 },
+  });
   await watcher.close();
 });
 
 t.test('the log and its stream are of one environment', async (t) => {
   const since = done(200, await beta.request<{ seq: number }>('GET', '/events')).seq;
   const stream = new AbortController();
-  const answer = await fetch(`${service.urls[0]}/api/v1/events?since=${since}`, { headers: { Accept: 'text/event-stream', Authorization: `Bearer ${beta.secretKey}` }, signal: stream.signal });
+  const answer = await fetch(`${service.urls[0]}/api/v1/events?since=${since}`, {
+    headers: { Accept: 'text/event-stream', Authorization: `Bearer ${beta.secretKey}` },
+    signal: stream.signal,
+  });
   await addThread(alpha, 'page', { userId: 'ann', body: `text of ${MARKER}` });
   await addThread(beta, 'page', { userId: 'ann', body: 'the end' });
   let text = '';

@@ -3,7 +3,10 @@ import { picture } from '../fixtures/media.ts';
 import { startService } from '../helpers/service.ts';
 import { type TestFile, upload } from '../helpers/upload.ts';
 
-const png = async (width: number, height: number): Promise<TestFile> => ({ bytes: await picture(width, height).png({ compressionLevel: 1 }).toBuffer(), type: 'image/png' });
+const png = async (width: number, height: number): Promise<TestFile> => ({
+  bytes: await picture(width, height).png({ compressionLevel: 1 }).toBuffer(),
+  type: 'image/png',
+});
 
 t.test('a user who floods the server with large images does not keep another waiting', async (t) => {
   const tenant = await (await startService(t, { flags: { 'uploads.megapixelsPerMinute': '0' } })).tenant('dev');
@@ -35,7 +38,10 @@ t.test('the pixels of a user are bounded over all workers: beyond it 429, which 
     t.equal(refused.status, 429);
     t.equal(refused.headers.get('x-error-code'), 'rate_limited');
     t.equal(refused.headers.get('retry-after'), '30');
-    t.equal(refused.json.error, 'PNG, GIF, WebP and progressive JPEG images of more than 2 megapixels in a minute. Try again in 30s');
+    t.equal(
+      refused.json.error,
+      'PNG, GIF, WebP and progressive JPEG images of more than 2 megapixels in a minute. Try again in 30s',
+    );
   }
   t.equal((await upload(tenant, megapixel, { headers: await tenant.userHeaders({ userId: 'bob' }) })).status, 200);
   service.clock.advance(30_000);

@@ -21,8 +21,8 @@ import { laggingStore } from '../helpers/lagging-store.ts';
 const log = createLogger({ level: 'silent', name: 'test' });
 
 /**
- * A web worker and a background worker on one relay. The store of the latter delivers events of the former only when it is
- * polled. Its sweeps never poll, because the clock stands still.
+ * A web worker and a background worker on one relay. The store of the latter delivers events of the former only when it
+ * is polled. Its sweeps never poll, because the clock stands still.
  */
 async function workers(t: Test, consumers: readonly Consumer[], onSent: (type: string) => void = () => {}) {
   const world = await createWorld(t);
@@ -39,12 +39,22 @@ async function workers(t: Test, consumers: readonly Consumer[], onSent: (type: s
   const lagging = laggingStore(world.peer.store);
   lagging.hold();
   const config = loadConfig({ dir: t.testdirName, env: {}, flags: {} });
-  const worker = runBackgroundWorker({ config, ctx: { ...world.peer, store: lagging.store }, ...background, log, startedAt: afterNow(world.clock), consumers });
+  const worker = runBackgroundWorker({
+    config,
+    ctx: { ...world.peer, store: lagging.store },
+    ...background,
+    log,
+    startedAt: afterNow(world.clock),
+    consumers,
+  });
   t.teardown(() => shutDown([...worker.drain()], log));
   return { world, web, lagging, worker };
 }
 
-/** A background worker with a consumer that has handled every event so far, and the types of those that it handles from now on. */
+/**
+ * A background worker with a consumer that has handled every event so far, and the types of those that it handles from
+ * now on.
+ */
 async function withConsumer(t: Test) {
   const events: EventEnvelope[] = [];
   const handle = async ({ event }: { readonly event: EventEnvelope }): Promise<void> => void events.push(event);
@@ -74,7 +84,10 @@ t.test('a consumer handles an event when a web worker announces it, without a po
   await startThread(world);
   await until(() => types().includes('thread.created'));
   const stream = streamOf(world.environment);
-  t.ok(lagging.polls.length > 0 && lagging.polls.every((growth) => growth?.has(stream)), 'each poll was asked for by an announcement');
+  t.ok(
+    lagging.polls.length > 0 && lagging.polls.every((growth) => growth?.has(stream)),
+    'each poll was asked for by an announcement',
+  );
 });
 
 t.test('an event that is not announced waits for a poll', async (t) => {
@@ -98,31 +111,40 @@ t.test('the commits of the background worker are announced to the web workers', 
   });
 });
 
-t.test('while no consumer wants events, web workers do not announce theirs; the next poll finds out when one does', async (t) => {
-  const sent: string[] = [];
-  let wanted = false;
-  const events: EventEnvelope[] = [];
-  const consumer: Consumer = { name: 'sometimes', concurrency: 1, retryDelaysMs: null, wants: () => Promise.resolve(wanted), handle: async ({ event }) => void events.push(event) };
-  const { world, lagging } = await workers(t, [consumer], (type) => sent.push(type));
-  await until(() => sent.includes('listens'));
-  for (let i = 0; i < 50; i++) await nextIteration();
-  sent.length = 0;
-  await startThread(world);
-  for (let i = 0; i < 50; i++) await nextIteration();
-  t.notOk(sent.includes('announce'));
-  t.strictSame(lagging.polls, []);
-
-  wanted = true;
-  await startThread(world);
-  await until(() => {
-    lagging.store.poll();
-    return events.some(({ type }) => type === 'thread.created');
-  });
-  await until(async () => {
-    lagging.polls.length = events.length = 0;
+t.test(
+  'while no consumer wants events, web workers do not announce theirs; the next poll finds out when one does',
+  async (t) => {
+    const sent: string[] = [];
+    let wanted = false;
+    const events: EventEnvelope[] = [];
+    const consumer: Consumer = {
+      name: 'sometimes',
+      concurrency: 1,
+      retryDelaysMs: null,
+      wants: () => Promise.resolve(wanted),
+      handle: async ({ event }) => void events.push(event),
+    };
+    const { world, lagging } = await workers(t, [consumer], (type) => sent.push(type));
+    await until(() => sent.includes('listens'));
+    for (let i = 0; i < 50; i++) await nextIteration();
+    sent.length = 0;
     await startThread(world);
     for (let i = 0; i < 50; i++) await nextIteration();
-    return lagging.polls.some((growth) => growth?.has(streamOf(world.environment)));
-  });
-  await until(() => events.some(({ type }) => type === 'thread.created'));
-});
+    t.notOk(sent.includes('announce'));
+    t.strictSame(lagging.polls, []);
+
+    wanted = true;
+    await startThread(world);
+    await until(() => {
+      lagging.store.poll();
+      return events.some(({ type }) => type === 'thread.created');
+    });
+    await until(async () => {
+      lagging.polls.length = events.length = 0;
+      await startThread(world);
+      for (let i = 0; i < 50; i++) await nextIteration();
+      return lagging.polls.some((growth) => growth?.has(streamOf(world.environment)));
+    });
+    await until(() => events.some(({ type }) => type === 'thread.created'));
+  },
+);

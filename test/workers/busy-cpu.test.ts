@@ -44,12 +44,18 @@ async function handleOnBusyCpu(t: Test, count: number, ageMs: number) {
   return { bodies, waitedMs, looks };
 }
 
-t.test('a consumer of batches leaves 50 recent events for as long as other processes need the CPU, and misses none', async (t) => {
-  const { bodies, waitedMs } = await handleOnBusyCpu(t, 450, 0);
-  t.same(bodies, Array.from({ length: 450 }, (_, n) => String(n)));
-  // Node may fire a timer one millisecond early.
-  t.ok(waitedMs >= BUSY_LOOKS * 999, `${waitedMs} ms`);
-});
+t.test(
+  'a consumer of batches leaves 50 recent events for as long as other processes need the CPU, and misses none',
+  async (t) => {
+    const { bodies, waitedMs } = await handleOnBusyCpu(t, 450, 0);
+    t.same(
+      bodies,
+      Array.from({ length: 450 }, (_, n) => String(n)),
+    );
+    // Node may fire a timer one millisecond early.
+    t.ok(waitedMs >= BUSY_LOOKS * 999, `${waitedMs} ms`);
+  },
+);
 
 t.test('fewer events do not wait', async (t) => {
   const { bodies, looks } = await handleOnBusyCpu(t, 40, 0);
@@ -57,7 +63,10 @@ t.test('fewer events do not wait', async (t) => {
   t.equal(looks, 0, 'the CPU does not matter');
 });
 
-for (const [title, ageMs] of [['events that are five seconds old do not wait any longer', 5_000], ['events from the future, after the clock was set back, do not wait', -3_600_000]] as const) {
+for (const [title, ageMs] of [
+  ['events that are five seconds old do not wait any longer', 5_000],
+  ['events from the future, after the clock was set back, do not wait', -3_600_000],
+] as const) {
   t.test(title, async (t) => {
     const { bodies, looks } = await handleOnBusyCpu(t, 450, ageMs);
     t.equal(bodies.length, 450);

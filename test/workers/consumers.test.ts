@@ -18,7 +18,12 @@ import { until } from '../helpers/cluster.ts';
 type Handle = (event: EventEnvelope, signal: AbortSignal) => Promise<void>;
 
 /** A consumer that records what it has handled, and the process around it. */
-function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'>> & { readonly work?: Handle } = {}, startedAt = afterNow(world.clock)) {
+function running(
+  t: Test,
+  world: World,
+  options: Partial<Omit<Consumer, 'handle'>> & { readonly work?: Handle } = {},
+  startedAt = afterNow(world.clock),
+) {
   const handled: EventEnvelope[] = [];
   const lines: string[] = [];
   const { work, ...fields } = options;
@@ -32,11 +37,21 @@ function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'
     },
     ...fields,
   };
-  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
+  const log = createLogger({
+    level: 'info',
+    name: 'background',
+    destination: { write: (line: string) => void lines.push(line) },
+  });
   const metrics = new Metrics();
   const consumers = new Consumers([consumer], { ctx: world.ctx, log, metrics, startedAt });
   t.teardown(() => consumers.stop());
-  return { consumers, handled, lines, metrics, comments: () => handled.filter(({ type }) => type === 'comment.created') };
+  return {
+    consumers,
+    handled,
+    lines,
+    metrics,
+    comments: () => handled.filter(({ type }) => type === 'comment.created'),
+  };
 }
 
 const bodyOf = ({ data }: EventEnvelope): string => (data as { body: string }).body;
@@ -51,24 +66,35 @@ t.test('every event after the first start is handled once, in order within its t
   await consumers.stop();
   t.equal(comments().length, 60, 'and none of those before');
   for (const { threadId } of threads) {
-    const order = comments().filter((event) => event.threadId === threadId).map((event) => Number(bodyOf(event)));
-    t.same(order, order.toSorted((a, b) => a - b));
+    const order = comments()
+      .filter((event) => event.threadId === threadId)
+      .map((event) => Number(bodyOf(event)));
+    t.same(
+      order,
+      order.toSorted((a, b) => a - b),
+    );
   }
 });
 
-t.test('what web workers commit before a new consumer is loaded is handled, and nothing from before the start of the server', async (t) => {
-  const world = await createWorld(t);
-  const { threadId } = await startThread(world);
-  for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: 'before' });
-  world.clock.advance(1_000);
-  const startedAt = world.clock.now();
-  for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: String(n) });
-  const { consumers, comments } = running(t, world, {}, startedAt);
-  await consumers.start();
-  await addComment(world, threadId, { body: '250' });
-  await until(() => comments().length >= 251);
-  t.same(comments().map(bodyOf), Array.from({ length: 251 }, (_, n) => String(n)));
-});
+t.test(
+  'what web workers commit before a new consumer is loaded is handled, and nothing from before the start of the server',
+  async (t) => {
+    const world = await createWorld(t);
+    const { threadId } = await startThread(world);
+    for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: 'before' });
+    world.clock.advance(1_000);
+    const startedAt = world.clock.now();
+    for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: String(n) });
+    const { consumers, comments } = running(t, world, {}, startedAt);
+    await consumers.start();
+    await addComment(world, threadId, { body: '250' });
+    await until(() => comments().length >= 251);
+    t.same(
+      comments().map(bodyOf),
+      Array.from({ length: 251 }, (_, n) => String(n)),
+    );
+  },
+);
 
 t.test('an event that fails is retried and holds up its own thread alone', async (t) => {
   const world = await createWorld(t);
@@ -88,7 +114,12 @@ t.test('an event that fails is retried and holds up its own thread alone', async
   t.ok(comments().every(({ threadId }) => threadId === fine.threadId));
   failing = false;
   await until(() => comments().length >= 12);
-  t.same(comments().filter(({ threadId }) => threadId === broken.threadId).map(bodyOf), ['b1', 'b2']);
+  t.same(
+    comments()
+      .filter(({ threadId }) => threadId === broken.threadId)
+      .map(bodyOf),
+    ['b1', 'b2'],
+  );
   t.ok(lines.some((line) => line.includes('no answer') && line.includes('"consumer":"recorder"')));
 });
 
@@ -97,7 +128,10 @@ t.test('a consumer without order handles the events of one thread at once', asyn
   const { threadId } = await startThread(world);
   let finishFirst = (): void => {};
   const first = new Promise<void>((resolve) => (finishFirst = resolve));
-  const { consumers, comments } = running(t, world, { ordered: false, work: async (event) => (event.type === 'comment.created' && bodyOf(event) === 'first' ? first : undefined) });
+  const { consumers, comments } = running(t, world, {
+    ordered: false,
+    work: async (event) => (event.type === 'comment.created' && bodyOf(event) === 'first' ? first : undefined),
+  });
   await consumers.start();
   for (const body of ['first', 'second', 'third']) await addComment(world, threadId, { body });
   await until(() => comments().length >= 2);
@@ -131,7 +165,10 @@ t.test('an event whose attempts are used up is skipped, logged and counted', asy
 
 for (const [where, refusal] of [
   ['the store', new CollabError('storage_full', 'The disk is full')],
-  ['the store, reported by the thread of a plugin', receivedError(structuredClone(sentError(new CollabError('storage_full', 'The disk is full'))))],
+  [
+    'the store, reported by the thread of a plugin',
+    receivedError(structuredClone(sentError(new CollabError('storage_full', 'The disk is full')))),
+  ],
 ] as const) {
   t.test(`an event is not skipped for a refusal of ${where}, which is no attempt`, async (t) => {
     const world = await createWorld(t);
@@ -193,7 +230,10 @@ t.test('a consumer goes on where it stopped, and repeats after a crash what it h
   await until(() => second.comments().length === 1);
   t.same(second.comments().map(bodyOf), ['2'], 'handled by the next process although the first never finished it');
   await second.consumers.stop();
-  t.equal(await readConsumerCursor(world.ctx.store, world.environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(world.environment)));
+  t.equal(
+    await readConsumerCursor(world.ctx.store, world.environment, 'recorder'),
+    await world.ctx.store.lastSeq(streamOf(world.environment)),
+  );
   release();
 });
 
@@ -228,7 +268,10 @@ t.test('an environment that is created later is handled from its first event', a
   await until(() => handled.some((event) => event.threadId === threadId));
   await consumers.stop();
   t.equal(handled.filter((event) => event.threadId === threadId)[0]?.type, 'thread.created');
-  t.equal(await readConsumerCursor(world.ctx.store, environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(environment)));
+  t.equal(
+    await readConsumerCursor(world.ctx.store, environment, 'recorder'),
+    await world.ctx.store.lastSeq(streamOf(environment)),
+  );
 });
 
 t.test('a comment that is written while consumers start brings back no history, and is handled once', async (t) => {
@@ -321,36 +364,48 @@ t.test('a backlog is read in whole pages, also if one event ends after the other
   t.ok(reads < 20, `${reads} reads`);
 });
 
-t.test('retention keeps what a consumer has yet to handle, up to a bound, and reports what it removes past it', async (t) => {
-  const world = await createWorld(t);
-  const { threadId } = await startThread(world);
-  const { store } = world.ctx;
-  const stream = streamOf(world.environment);
-  const lost: [number, number][] = [];
-  const first = running(t, world);
-  await first.consumers.start();
-  await first.consumers.stop();
-  const cursor = await store.lastSeq(stream);
+t.test(
+  'retention keeps what a consumer has yet to handle, up to a bound, and reports what it removes past it',
+  async (t) => {
+    const world = await createWorld(t);
+    const { threadId } = await startThread(world);
+    const { store } = world.ctx;
+    const stream = streamOf(world.environment);
+    const lost: [number, number][] = [];
+    const first = running(t, world);
+    await first.consumers.start();
+    await first.consumers.stop();
+    const cursor = await store.lastSeq(stream);
 
-  const stuck = running(t, world, { work: (_event, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))) });
-  await stuck.consumers.start();
-  for (let n = 0; n < 12; n++) await addComment(world, threadId);
-  world.clock.advance(48 * 3_600_000);
-  const retain = (retentionCount: number): Promise<void> => trimExpiredEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestConsumerCursor(stream));
-  await retain(2);
-  t.equal(await store.oldestSeq(stream), cursor + 1, 'what it has handled goes, the rest stays');
-  await retain(1);
-  const oldest = await store.oldestSeq(stream);
-  t.equal(oldest, cursor + 3, 'ten times the count at most');
-  await stuck.consumers.stop();
+    const stuck = running(t, world, {
+      work: (_event, signal) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+    });
+    await stuck.consumers.start();
+    for (let n = 0; n < 12; n++) await addComment(world, threadId);
+    world.clock.advance(48 * 3_600_000);
+    const retain = (retentionCount: number): Promise<void> =>
+      trimExpiredEvents(
+        world.ctx,
+        stream,
+        { retentionHours: 1, retentionCount },
+        stuck.consumers.lowestConsumerCursor(stream),
+      );
+    await retain(2);
+    t.equal(await store.oldestSeq(stream), cursor + 1, 'what it has handled goes, the rest stays');
+    await retain(1);
+    const oldest = await store.oldestSeq(stream);
+    t.equal(oldest, cursor + 3, 'ten times the count at most');
+    await stuck.consumers.stop();
 
-  const last = running(t, world, { onLost: (_environmentId, from, to) => void lost.push([from, to]) });
-  await last.consumers.start();
-  await until(() => last.comments().length === 10);
-  t.same(lost, [[cursor + 1, oldest - 1]]);
-  t.equal(last.metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'lost' }).value, 2);
-  t.ok(last.lines.some((line) => line.includes('removed by retention')));
-});
+    const last = running(t, world, { onLost: (_environmentId, from, to) => void lost.push([from, to]) });
+    await last.consumers.start();
+    await until(() => last.comments().length === 10);
+    t.same(lost, [[cursor + 1, oldest - 1]]);
+    t.equal(last.metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'lost' }).value, 2);
+    t.ok(last.lines.some((line) => line.includes('removed by retention')));
+  },
+);
 
 t.test('a consumer with a bad name or concurrency is refused', async (t) => {
   const world = await createWorld(t);

@@ -15,10 +15,18 @@ t.test('a mention is notified although it was written as soon as the first start
   };
   const server = startCollab(t, ['start', '--dir', dir, '--port', String(port), '--workers', '1']);
   // Before the line that reports the server as ready, for which its background worker must have started.
-  await until(() => fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => ok, () => false));
+  await until(() =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
   for (const userId of ['ann', 'bob']) await call('PUT', `/users/${userId}`, {});
   await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first', mentions: ['bob'] });
-  await until(async () => (await call<{ unreadCount: number }>('GET', '/users/bob/notifications')).unreadCount === 1, 20_000);
+  await until(
+    async () => (await call<{ unreadCount: number }>('GET', '/users/bob/notifications')).unreadCount === 1,
+    20_000,
+  );
   t.pass('bob was notified');
   await server.end();
   rmSync(dir, { recursive: true, force: true });

@@ -17,62 +17,90 @@ const THREADS = 6;
 const WRITERS = 4;
 const TIMEOUT_MS = 120_000;
 
-t.test(`every notification is in its inbox exactly once although the background worker is killed ${KILLS} times`, { timeout: CRASH_FACTOR * 900_000 }, async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, events: { retentionCount: 1_000_000 } });
-  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-  let cluster = await startPluginCluster(t, folder);
-  for (const userId of USERS) await ask(cluster, 'PUT', `/users/${userId}`, {});
-  const threads: string[] = [];
-  for (let n = 0; n < THREADS; n++) {
-    const { thread } = await ask<{ thread: { id: string } }>(cluster, 'POST', '/rooms/lobby/threads', { userId: pick(USERS, n), body: 'first', mentions: USERS.slice(0, 2) });
-    threads.push(thread.id);
-  }
+t.test(
+  `every notification is in its inbox exactly once although the background worker is killed ${KILLS} times`,
+  { timeout: CRASH_FACTOR * 900_000 },
+  async (t) => {
+    const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, events: { retentionCount: 1_000_000 } });
+    t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+    let cluster = await startPluginCluster(t, folder);
+    for (const userId of USERS) await ask(cluster, 'PUT', `/users/${userId}`, {});
+    const threads: string[] = [];
+    for (let n = 0; n < THREADS; n++) {
+      const { thread } = await ask<{ thread: { id: string } }>(cluster, 'POST', '/rooms/lobby/threads', {
+        userId: pick(USERS, n),
+        body: 'first',
+        mentions: USERS.slice(0, 2),
+      });
+      threads.push(thread.id);
+    }
 
-  let isLoading = true;
-  const load = async (cluster: PluginCluster, first: number): Promise<void> => {
-    for (let n = first; isLoading; n += WRITERS) {
-      const mentions = n % 5 === 0 ? [pick(USERS, n + 2)] : [];
-      const { comment } = await ask<{ comment: Comment }>(cluster, 'POST', `/threads/${pick(threads, n)}/comments`, { userId: pick(USERS, n * 3), body: `${n}`, mentions });
-      if (n % 7 === 0) await ask(cluster, 'PATCH', `/comments/${comment.id}`, { body: 'edited', mentions: [pick(USERS, n + 1)] });
-      if (n % 11 === 0) await ask(cluster, 'DELETE', `/comments/${comment.id}`);
-      // Leaves a busy machine time to handle what was written.
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    let isLoading = true;
+    const load = async (cluster: PluginCluster, first: number): Promise<void> => {
+      for (let n = first; isLoading; n += WRITERS) {
+        const mentions = n % 5 === 0 ? [pick(USERS, n + 2)] : [];
+        const { comment } = await ask<{ comment: Comment }>(cluster, 'POST', `/threads/${pick(threads, n)}/comments`, {
+          userId: pick(USERS, n * 3),
+          body: `${n}`,
+          mentions,
+        });
+        if (n % 7 === 0)
+          await ask(cluster, 'PATCH', `/comments/${comment.id}`, { body: 'edited', mentions: [pick(USERS, n + 1)] });
+        if (n % 11 === 0) await ask(cluster, 'DELETE', `/comments/${comment.id}`);
+        // Leaves a busy machine time to handle what was written.
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    for (let kills = 0; kills < KILLS;) {
+      isLoading = true;
+      const { pids } = cluster;
+      const writers = Array.from({ length: WRITERS }, (_, writer) => load(cluster, writer));
+      for (const end = Math.min(KILLS, kills + KILLS_PER_START); kills < end; kills++) {
+        // Some notifications after each start, so that the kill comes in the middle of the work; sometimes none, as it
+        // begins.
+        const enough = (await unreadOfEve(cluster)) + Math.floor(Math.random() * 100);
+        await until(async () => pids('background').length === 1 && (await unreadOfEve(cluster)) >= enough, TIMEOUT_MS);
+        for (const pid of pids('background')) process.kill(pid, 'SIGKILL');
+      }
+      isLoading = false;
+      await Promise.all(writers);
+      if (kills < KILLS) {
+        await cluster.stop();
+        cluster = await startPluginCluster(t, folder);
+      }
     }
-  };
-  for (let kills = 0; kills < KILLS; ) {
-    isLoading = true;
-    const { pids } = cluster;
-    const writers = Array.from({ length: WRITERS }, (_, writer) => load(cluster, writer));
-    for (const end = Math.min(KILLS, kills + KILLS_PER_START); kills < end; kills++) {
-      // Some notifications after each start, so that the kill comes in the middle of the work; sometimes none, as it begins.
-      const enough = (await unreadOfEve(cluster)) + Math.floor(Math.random() * 100);
-      await until(async () => pids('background').length === 1 && (await unreadOfEve(cluster)) >= enough, TIMEOUT_MS);
-      for (const pid of pids('background')) process.kill(pid, 'SIGKILL');
-    }
-    isLoading = false;
-    await Promise.all(writers);
-    if (kills < KILLS) {
-      await cluster.stop();
-      cluster = await startPluginCluster(t, folder);
-    }
-  }
 
-  // Events are handled in order, so its notification is created after all others.
-  const { thread } = await ask<{ thread: { id: string } }>(cluster, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'the end', mentions: ['eve'] });
-  await until(async () => (await inboxOf(cluster, 'eve', '?limit=1')).items[0]?.threadId === thread.id, TIMEOUT_MS);
-  const events = await eventsOf(cluster);
-  const created = events.filter(({ type }) => type === 'notification.created').map(({ data }) => data as Notification);
-  const announced = new Set(created.map(({ id }) => id));
-  const model = modelOf(events);
-  for (const userId of USERS) {
-    const { items, unreadCount } = await inboxOf(cluster, userId);
-    t.strictSame(items.map(nameOf).toSorted(), model.inbox(userId).map(nameOf).toSorted(), `${userId} has each of ${items.length} notifications exactly once`);
-    t.equal(unreadCount, items.length, 'the count is exact');
-    t.strictSame(items.filter(({ id }) => !announced.has(id)), [], 'each has an event');
-  }
-  const names = created.map(({ id, kind }) => `${id} ${kind}`);
-  t.equal(new Set(names).size, names.length, 'no event comes twice, except one with the kind that an edit changed');
-});
+    // Events are handled in order, so its notification is created after all others.
+    const { thread } = await ask<{ thread: { id: string } }>(cluster, 'POST', '/rooms/lobby/threads', {
+      userId: 'ann',
+      body: 'the end',
+      mentions: ['eve'],
+    });
+    await until(async () => (await inboxOf(cluster, 'eve', '?limit=1')).items[0]?.threadId === thread.id, TIMEOUT_MS);
+    const events = await eventsOf(cluster);
+    const created = events
+      .filter(({ type }) => type === 'notification.created')
+      .map(({ data }) => data as Notification);
+    const announced = new Set(created.map(({ id }) => id));
+    const model = modelOf(events);
+    for (const userId of USERS) {
+      const { items, unreadCount } = await inboxOf(cluster, userId);
+      t.strictSame(
+        items.map(nameOf).toSorted(),
+        model.inbox(userId).map(nameOf).toSorted(),
+        `${userId} has each of ${items.length} notifications exactly once`,
+      );
+      t.equal(unreadCount, items.length, 'the count is exact');
+      t.strictSame(
+        items.filter(({ id }) => !announced.has(id)),
+        [],
+        'each has an event',
+      );
+    }
+    const names = created.map(({ id, kind }) => `${id} ${kind}`);
+    t.equal(new Set(names).size, names.length, 'no event comes twice, except one with the kind that an edit changed');
+  },
+);
 
 /** Calls the API, which must answer well. */
 async function ask<T>(cluster: PluginCluster, method: string, path: string, body?: object): Promise<T> {
@@ -93,7 +121,11 @@ async function inboxOf(cluster: PluginCluster, userId: string, search = ''): Pro
 async function eventsOf(cluster: PluginCluster): Promise<EventEnvelope[]> {
   const events: EventEnvelope[] = [];
   for (;;) {
-    const { items } = await ask<{ items: EventEnvelope[] }>(cluster, 'GET', `/events?since=${events.at(-1)?.seq ?? 0}&limit=1000`);
+    const { items } = await ask<{ items: EventEnvelope[] }>(
+      cluster,
+      'GET',
+      `/events?since=${events.at(-1)?.seq ?? 0}&limit=1000`,
+    );
     if (items.length === 0) return events;
     events.push(...items);
   }
@@ -121,7 +153,8 @@ function modelOf(events: readonly EventEnvelope[]): InboxModel {
   return model;
 }
 
-const nameOf = ({ kind, threadId, commentId }: Pick<Notification, 'kind' | 'threadId' | 'commentId'>): string => `${kind} ${threadId} ${commentId}`;
+const nameOf = ({ kind, threadId, commentId }: Pick<Notification, 'kind' | 'threadId' | 'commentId'>): string =>
+  `${kind} ${threadId} ${commentId}`;
 
 function pick<T>(list: readonly T[], n: number): T {
   const found = list[n % list.length];

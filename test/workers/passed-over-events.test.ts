@@ -24,7 +24,11 @@ function running(world: World, work: () => Promise<void> = async () => {}) {
     },
   };
   const log = createLogger({ level: 'info', name: 'background', destination: { write: () => {} } });
-  return { consumers: new Consumers([consumer], { ctx: world.ctx, log, startedAt: afterNow(world.clock) }), handled, state };
+  return {
+    consumers: new Consumers([consumer], { ctx: world.ctx, log, startedAt: afterNow(world.clock) }),
+    handled,
+    state,
+  };
 }
 
 t.test('events that were passed over are not handled after a crash', async (t) => {

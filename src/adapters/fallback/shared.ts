@@ -13,8 +13,8 @@ interface PendingCount {
 }
 
 /**
- * Shared memory that keeps working while its disk is full or fails, so that requests are answered and sockets stay open:
- * what cannot be written then counts in this process only, and is written when the disk works again.
+ * Shared memory that keeps working while its disk is full or fails, so that requests are answered and sockets stay
+ * open: what cannot be written then counts in this process only, and is written when the disk works again.
  */
 export class FallbackShared implements Shared {
   readonly #shared: Shared;

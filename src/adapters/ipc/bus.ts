@@ -1,10 +1,21 @@
 import { BatchQueue } from '../../lib/concurrency/batch-queue.ts';
 import { MergeQueue } from '../../lib/concurrency/merge-queue.ts';
-import { type Announcement, type Bus, laterPosition, type Listening, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../../ports/bus.ts';
+import {
+  type Announcement,
+  type Bus,
+  laterPosition,
+  type Listening,
+  MAX_ANNOUNCED,
+  MAX_WAITING,
+  type Publication,
+} from '../../ports/bus.ts';
 
 /** The messages that the bus of a worker and the relay in the primary exchange. */
 export type BusMessage =
-  | { readonly type: 'announce'; readonly data: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null } }
+  | {
+      readonly type: 'announce';
+      readonly data: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
+    }
   | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
   /** Worker to primary: what it listens to. */
   | { readonly type: 'listens'; readonly data: Listening }
@@ -19,17 +30,23 @@ interface Channel {
 }
 
 /**
- * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
- * announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are sent in batches,
- * one at a time as well. What no other process listens to is not sent: a message to the primary costs as much as a few comments.
- * Announcements made while no other process listens are replaced by one null announcement when one starts listening.
+ * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time:
+ * positions announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are
+ * sent in batches, one at a time as well. What no other process listens to is not sent: a message to the primary costs
+ * as much as a few comments. Announcements made while no other process listens are replaced by one null announcement
+ * when one starts listening.
  */
 export function ipcBus(channel: Channel): Bus {
   const announceListeners = new Set<(announcement: Announcement) => void>();
   const publishListeners = new Set<(publication: Publication) => void>();
-  const batches = new BatchQueue<Publication>((publications, sent) => channel.send({ type: 'publish', data: { publications } }, sent), lengthOf, MAX_WAITING);
+  const batches = new BatchQueue<Publication>(
+    (publications, sent) => channel.send({ type: 'publish', data: { publications } }, sent),
+    lengthOf,
+    MAX_WAITING,
+  );
   const announcements = new MergeQueue<number | null>(
-    (streams, sent) => channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent),
+    (streams, sent) =>
+      channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent),
     laterPosition,
     MAX_ANNOUNCED,
   );
@@ -39,7 +56,14 @@ export function ipcBus(channel: Channel): Bus {
   let unsent = false;
   const sendListening = (): void => {
     // The relay knows nothing of what was sent to the primary before.
-    if (others !== null) channel.send({ type: 'listens', data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 } }, () => {});
+    if (others !== null)
+      channel.send(
+        {
+          type: 'listens',
+          data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 },
+        },
+        () => {},
+      );
   };
 
   channel.onMessage((message) => {
@@ -49,7 +73,8 @@ export function ipcBus(channel: Channel): Bus {
       const announcement = data.streams === null ? null : new Map(data.streams);
       for (const listener of announceListeners) listener(announcement);
     }
-    if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
+    if (type === 'publish')
+      for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
     if (type === 'peers') {
       const isNew = others === null;
       others = data;

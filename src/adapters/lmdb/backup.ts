@@ -40,8 +40,9 @@ export const STORE_FILE = DATA_FILE;
 const ENVIRONMENTS = 'envs';
 
 /**
- * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read and
- * write it. Resolves once the copy is on disk. It does not use LMDB's compacting copies, which have been reported broken.
+ * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read
+ * and write it. Resolves once the copy is on disk. It does not use LMDB's compacting copies, which have been reported
+ * broken.
  *
  * @param bounds with which the store is used, if not with those of a server
  */
@@ -82,7 +83,10 @@ async function copyFile(lmdbEnv: Pick<Database['root'], 'backup'>, to: string): 
     await lmdbEnv.backup(to, false);
   } catch (error) {
     // lmdb-js gives only the text of the error of the system.
-    throw new DataError(`The store cannot be copied to ${to}: ${messageOf(error)}.`, 'See how much space is free there, and look for errors of the disk in the kernel log (dmesg); then run the command again.');
+    throw new DataError(
+      `The store cannot be copied to ${to}: ${messageOf(error)}.`,
+      'See how much space is free there, and look for errors of the disk in the kernel log (dmesg); then run the command again.',
+    );
   }
 }
 
@@ -103,11 +107,19 @@ export interface CopiedRecords {
  * @param change changes records of the copy
  * @param bounds as for `copyStore`
  */
-export function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}, bounds?: Partial<StoreBounds>): Promise<string> {
+export function renewEpoch(
+  path: string,
+  change: (records: CopiedRecords) => void = () => {},
+  bounds?: Partial<StoreBounds>,
+): Promise<string> {
   return explaining(path, () => renew(path, change, bounds));
 }
 
-async function renew(path: string, change: (records: CopiedRecords) => void, bounds?: Partial<StoreBounds>): Promise<string> {
+async function renew(
+  path: string,
+  change: (records: CopiedRecords) => void,
+  bounds?: Partial<StoreBounds>,
+): Promise<string> {
   await checkpointCopy(path, bounds);
   const epoch = randomBytes(8).toString('hex');
   checkAccess(path);
@@ -134,7 +146,8 @@ async function renew(path: string, change: (records: CopiedRecords) => void, bou
 }
 
 /**
- * Reads every record and event of a copy in folder `path`, which no other process may have open. Leaves no files behind.
+ * Reads every record and event of a copy in folder `path`, which no other process may have open. Leaves no files
+ * behind.
  *
  * @param onRecord called with each record
  * @throws {Error} when the copy is no store, damaged, or of a newer version
@@ -143,7 +156,10 @@ export function inspectStore(path: string, onRecord: RecordListener = () => {}):
   return explaining(path, () => inspect(path, onRecord));
 }
 
-/** Runs work on the copy in folder `path`, whose errors of the disk become refusals (`storage_full`, `storage_failed`) with a path. */
+/**
+ * Runs work on the copy in folder `path`, whose errors of the disk become refusals (`storage_full`, `storage_failed`)
+ * with a path.
+ */
 async function explaining<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -160,7 +176,10 @@ async function inspect(path: string, onRecord: RecordListener): Promise<StoreSum
     const tables = openTables(root);
     const format = JSON.parse(tables.meta.get('format') ?? '{}') as { version?: number; epoch?: string };
     if (format.version === undefined || format.epoch === undefined) throw new Error(`${file} is no store of Collab`);
-    if (format.version > FORMAT_VERSION) throw new Error(`${file} was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION})`);
+    if (format.version > FORMAT_VERSION)
+      throw new Error(
+        `${file} was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION})`,
+      );
     return { format: format.version, epoch: format.epoch, ...(await walk(tables, onRecord)), bytes };
   } finally {
     await root.close();
@@ -176,12 +195,16 @@ async function checkpointCopy(path: string, bounds?: Partial<StoreBounds>): Prom
   } finally {
     await store.close();
   }
-  for (const folder of [...logGenerations(path).map(logFolder), OPENING_FOLDER]) await rm(join(path, folder), { recursive: true });
+  for (const folder of [...logGenerations(path).map(logFolder), OPENING_FOLDER])
+    await rm(join(path, folder), { recursive: true });
   await rm(join(path, LOCK_FILE), { force: true });
 }
 
 /** Reads and counts everything. */
-async function walk({ table, eventChunks }: Pick<Database, 'table' | 'eventChunks'>, onRecord: RecordListener): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
+async function walk(
+  { table, eventChunks }: Pick<Database, 'table' | 'eventChunks'>,
+  onRecord: RecordListener,
+): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
   let records = 0;
   let environments = 0;
   for await (const { key, value } of entriesOf(table)) {
@@ -202,7 +225,8 @@ async function countEvents(eventChunks: Table<string, string>): Promise<number> 
   let next = 0;
   for await (const { key, value } of entriesOf(eventChunks)) {
     const [stream = '', first = ''] = key.split(' ');
-    if (stream === last && Number(first) !== next) throw new Error(`the stream ${stream} has a gap before position ${first}`);
+    if (stream === last && Number(first) !== next)
+      throw new Error(`the stream ${stream} has a gap before position ${first}`);
     const count = decodeEventChunk(key, value).length;
     last = stream;
     next = Number(first) + count;

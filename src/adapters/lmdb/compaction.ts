@@ -43,8 +43,8 @@ interface Tables {
 }
 
 /**
- * Replaces the file of the base table by a copy without free space: LMDB reuses free space but never returns it. Copies entry
- * by entry, because the compacting copies of lmdb-js have been reported broken.
+ * Replaces the file of the base table by a copy without free space: LMDB reuses free space but never returns it. Copies
+ * entry by entry, because the compacting copies of lmdb-js have been reported broken.
  *
  * Call it while no server runs on the data folder. It has no effect if any process has the store open at its end or has
  * written to it in between. A crash at any point leaves either file whole: the copy is flushed, then renamed.
@@ -74,7 +74,8 @@ async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOp
   try {
     requireFormat(source);
     const used = usedBytes(source);
-    if (onlyWhenDue && before - used <= Math.max(COMPACT_BYTES, before / 2)) return { outcome: 'not due', before, free: before - used };
+    if (onlyWhenDue && before - used <= Math.max(COMPACT_BYTES, before / 2))
+      return { outcome: 'not due', before, free: before - used };
     const { bavail, bsize } = await statfs(path);
     const missing = used + minFreeBytes - bavail * bsize;
     if (missing > 0) return { outcome: 'no space', missing };
@@ -97,7 +98,11 @@ function openTables(path: string, options: { readonly noSync?: true }): Tables {
 function requireFormat({ tables }: Tables): void {
   const text = tables[TABLES.indexOf('meta')]?.get('format')?.toString();
   const { version } = JSON.parse(text ?? '{}') as { version?: number };
-  if (version !== FORMAT_VERSION) throw new DataError(`The store has format ${version ?? 'unknown'}, which can be compacted only after this version has been started once.`, 'Run `collab start` once, stop the server, then run the command again.');
+  if (version !== FORMAT_VERSION)
+    throw new DataError(
+      `The store has format ${version ?? 'unknown'}, which can be compacted only after this version has been started once.`,
+      'Run `collab start` once, stop the server, then run the command again.',
+    );
 }
 
 /** The result of `getStats`, for which lmdb-js has no type. */
@@ -140,7 +145,10 @@ async function copyEntries(source: Tables, to: string): Promise<void> {
       for await (const entry of entriesOf(table)) if (batch.push(entry) === BATCH) write();
       write();
       const [expected, found] = [statsOf(table).entryCount, statsOf(copied).entryCount];
-      if (found !== expected) throw new DataError(`The store is damaged: its table ${TABLES[i]} has ${expected} entries, of which ${found} can be read. Run \`collab doctor --deep\`, and restore the newest backup (collab restore).`);
+      if (found !== expected)
+        throw new DataError(
+          `The store is damaged: its table ${TABLES[i]} has ${expected} entries, of which ${found} can be read. Run \`collab doctor --deep\`, and restore the newest backup (collab restore).`,
+        );
     }
   } finally {
     await copy.root.close();
@@ -150,8 +158,9 @@ async function copyEntries(source: Tables, to: string): Promise<void> {
 }
 
 /**
- * Moves the copy into the place of the file; call it while no other process can open the store. Returns null, or the ids of
- * processes that have it open or have written to it since `lastTxnId`, as far as they are known: then it has done nothing.
+ * Moves the copy into the place of the file; call it while no other process can open the store. Returns null, or the
+ * ids of processes that have it open or have written to it since `lastTxnId`, as far as they are known: then it has
+ * done nothing.
  */
 function replace(path: string, root: RootDatabase, lastTxnId: number): number[] | null {
   const file = join(path, DATA_FILE);
@@ -163,8 +172,8 @@ function replace(path: string, root: RootDatabase, lastTxnId: number): number[] 
   const copy = join(path, COPY_FOLDER, DATA_FILE);
   chmodSync(copy, statSync(file).mode & 0o777);
   renameSync(copy, file);
-  // It has the number of the last transaction of the old file. The next process creates it from the new one; after a crash
-  // before this line too, because LMDB initialises a lock file that no process uses.
+  // It has the number of the last transaction of the old file. The next process creates it from the new one; after a
+  // crash before this line too, because LMDB initialises a lock file that no process uses.
   rmSync(join(path, LOCK_FILE));
   syncPathSync(path);
   return null;

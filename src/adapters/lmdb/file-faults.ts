@@ -4,8 +4,8 @@ import { isCutOff } from './env/file-check.ts';
 import { storeFiles } from './env/store-files.ts';
 
 /**
- * Reads the data files of the store in folder `path` without LMDB. Resolves with one that is shorter than it says, so that reading the
- * missing part would end a process with SIGBUS; null if there is none.
+ * Reads the data files of the store in folder `path` without LMDB. Resolves with one that is shorter than it says, so
+ * that reading the missing part would end a process with SIGBUS; null if there is none.
  *
  * @throws {NodeJS.ErrnoException} with `path` if a file cannot be read
  */

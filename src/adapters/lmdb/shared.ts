@@ -3,16 +3,28 @@ import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.t
 import { spendFrom, type SpentBudget } from '../memory/budget.ts';
 import { openLmdbEnv } from './env/lmdb-env.ts';
 
-/** Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are swept. */
+/**
+ * Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are
+ * swept.
+ */
 const BUDGET = 'budget ';
 
 /**
- * Opens the shared memory of a cluster: an LMDB environment in folder `path` that is never flushed, so its content may be
- * lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full; a count
- * is one record per key and owner; a `SharedRecord` is one record per key and name, with its owner before the text.
+ * Opens the shared memory of a cluster: an LMDB environment in folder `path` that is never flushed, so its content may
+ * be lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full; a
+ * count is one record per key and owner; a `SharedRecord` is one record per key and name, with its owner before the
+ * text.
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
-  const options = { path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false };
+  const options = {
+    path,
+    noSubdir: false,
+    maxDbs: 4,
+    maxReaders: 1024,
+    noSync: true,
+    overlappingSync: false,
+    compression: false,
+  };
   const { root, windows, counts, records } = openLmdbEnv(options, openTables);
 
   /** Runs `read` on a new snapshot and ends the snapshot. */
@@ -96,13 +108,16 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     async listByOwner(owner) {
-      return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readRecord));
+      return reading(() =>
+        [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readRecord),
+      );
     },
 
     async deleteOwner(owner) {
       root.transactionSync(() => {
         for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
-        for (const { key, value } of [...records.getRange({})]) if (value.startsWith(`${owner} `)) records.removeSync(key);
+        for (const { key, value } of [...records.getRange({})])
+          if (value.startsWith(`${owner} `)) records.removeSync(key);
       });
     },
 
@@ -147,7 +162,12 @@ function readRecord(stored: { key: string; value: string }): SharedRecord {
  *
  * @returns the window for the caller, and the list to store if the hit was allowed
  */
-function countHit(stored: Buffer | undefined, limit: number, windowMs: number, now: number): { window: RateLimitResult; hits: Buffer } {
+function countHit(
+  stored: Buffer | undefined,
+  limit: number,
+  windowMs: number,
+  now: number,
+): { window: RateLimitResult; hits: Buffer } {
   const times = stored ?? Buffer.alloc(0);
   let expired = 0;
   while (expired < times.byteLength && times.readDoubleLE(expired) <= now - windowMs) expired += 8;

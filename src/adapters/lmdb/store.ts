@@ -3,7 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { diskFull } from '../../model/disk-refusal.ts';
 import { CollabError } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
-import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
+import type {
+  Entry,
+  EventListener,
+  Growth,
+  OpenSnapshot,
+  RangeOptions,
+  Store,
+  StoredEvent,
+  StoreFault,
+  Transaction,
+} from '../../ports/store.ts';
 import type { StoreBounds } from './bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
@@ -34,8 +44,8 @@ const ATTEMPTS = 12;
 const FREE_SPACE_CHECK_MS = 1_000;
 
 /**
- * Opens the LMDB store in `path`, or creates it. Any number of processes may have it open. A commit appends one batch to a
- * write-ahead log; a checkpoint moves the log into an ordered table now and then
+ * Opens the LMDB store in `path`, or creates it. Any number of processes may have it open. A commit appends one batch
+ * to a write-ahead log; a checkpoint moves the log into an ordered table now and then
  * (docs/decisions/0001-log-first-store.md).
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
@@ -99,7 +109,10 @@ export class LmdbStore implements Store {
       if (outcome.kind === 'failed') throw outcome.error;
       if (attempt > 1 && attempt < ATTEMPTS) await delay(Math.random() * 2 ** attempt);
     }
-    throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
+    throw new CollabError(
+      'write_conflict',
+      'Too many changes at once to the same records: nothing was written, try again',
+    );
   }
 
   cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
@@ -150,7 +163,9 @@ export class LmdbStore implements Store {
 
   partitions(prefix: string, { after, limit }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
     this.#refresh();
-    return Promise.resolve(partitionNames(this.#database, this.#view, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
+    return Promise.resolve(
+      partitionNames(this.#database, this.#view, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY),
+    );
   }
 
   expireOnInput(): () => void {
@@ -194,7 +209,10 @@ export class LmdbStore implements Store {
     await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
     const waiting = this.#view.backlogAge;
-    if (waiting > this.#bounds.stalledMs) throw new Error(`The store’s log has had no checkpoint for ${Math.round(waiting / 1_000)} s: the background worker fails or is too slow`);
+    if (waiting > this.#bounds.stalledMs)
+      throw new Error(
+        `The store’s log has had no checkpoint for ${Math.round(waiting / 1_000)} s: the background worker fails or is too slow`,
+      );
     await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
   }
@@ -225,7 +243,9 @@ export class LmdbStore implements Store {
     if (this.#closed) throw new Error('The store is closed');
   }
 
-  /** Rotates the log when its file has grown: it would not shrink again after the snapshot that made it grow has ended. */
+  /**
+   * Rotates the log when its file has grown: it would not shrink again after the snapshot that made it grow has ended.
+   */
   async #rotateWhenDue(): Promise<void> {
     if (performance.now() < this.#rotateAfter) return;
     this.#rotateAfter = performance.now() + this.#bounds.rotationCheckMs;

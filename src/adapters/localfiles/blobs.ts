@@ -20,11 +20,17 @@ export interface LocalBlobsOptions {
 const STAGING = '.staging';
 /** The folder of the retention leases. Its name is older than that term. */
 const LEASES_FOLDER = '.holds';
-/** Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the folder. */
+/**
+ * Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the
+ * folder.
+ */
 const FOLDER_LETTERS = 10;
 const SPACE_CHECK_MS = 1_000;
 
-/** Blobs as files: `<path>/<environment>/<first letters of the name>/<name>`. Any number of processes may share the folder. */
+/**
+ * Blobs as files: `<path>/<environment>/<first letters of the name>/<name>`. Any number of processes may share the
+ * folder.
+ */
 export class LocalBlobs implements Blobs {
   readonly #options: LocalBlobsOptions;
   readonly #folders = new FolderSync();
@@ -45,7 +51,9 @@ export class LocalBlobs implements Blobs {
       });
     }
     const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
-    return LocalStagedBlob.create(path, (staged, environmentId, name) => this.#moveIntoPlace(staged, this.#fileOf(environmentId, name)));
+    return LocalStagedBlob.create(path, (staged, environmentId, name) =>
+      this.#moveIntoPlace(staged, this.#fileOf(environmentId, name)),
+    );
   }
 
   async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {
@@ -134,7 +142,8 @@ export class LocalBlobs implements Blobs {
 
   async #create(folder: string): Promise<void> {
     await makeFolder(folder);
-    for (let created = folder; created !== this.#options.path; created = dirname(created)) await this.#folders.sync(dirname(created));
+    for (let created = folder; created !== this.#options.path; created = dirname(created))
+      await this.#folders.sync(dirname(created));
     this.#known.add(folder);
   }
 
@@ -143,7 +152,8 @@ export class LocalBlobs implements Blobs {
     const created = await makeFolder(path);
     if (created !== undefined) await this.#folders.sync(dirname(path));
     const { bavail, bsize } = await statfs(path);
-    if (bavail * bsize < minFreeBytes) throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');
+    if (bavail * bsize < minFreeBytes)
+      throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');
     this.#spaceCheckedAt = performance.now();
   }
 }
@@ -176,6 +186,7 @@ async function entries(folder: string): Promise<Dirent[]> {
 
 /** Returns a name for use in a path. Throws if the port does not allow it: it could lead to another folder. */
 function checkedName(name: string): string {
-  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new Error(`invalid blob name or environment id: ${JSON.stringify(name)}`);
+  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name))
+    throw new Error(`invalid blob name or environment id: ${JSON.stringify(name)}`);
   return name;
 }

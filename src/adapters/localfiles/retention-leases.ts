@@ -17,8 +17,12 @@ export async function createRetentionLease(folder: string): Promise<RetentionLea
   await ensureFolder(folder);
   const file = join(folder, randomBytes(12).toString('hex'));
   await writeDurably(file, JSON.stringify(currentProcess()));
-  // If the file is gone, another process has removed it as expired: the blobs may be gone too, so it is not created again.
-  const heartbeat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => clearInterval(heartbeat)), HEARTBEAT_MS);
+  // If the file is gone, another process has removed it as expired: the blobs may be gone too, so it is not created
+  // again.
+  const heartbeat = setInterval(
+    () => void utimes(file, new Date(), new Date()).catch(() => clearInterval(heartbeat)),
+    HEARTBEAT_MS,
+  );
   heartbeat.unref();
   return {
     async release() {
@@ -36,8 +40,8 @@ interface Observation {
 }
 
 /**
- * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it touched for
- * five minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
+ * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it
+ * touched for five minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
  */
 export class RetentionLeases {
   readonly #folder: string;

@@ -2,7 +2,9 @@ import type { MediaFile } from '../../ports/media.ts';
 
 const WINDOW_BYTES = 256 * 1024;
 
-/** A file that is read at arbitrary offsets through a buffer: reads that are close together cost one read of the file. */
+/**
+ * A file that is read at arbitrary offsets through a buffer: reads that are close together cost one read of the file.
+ */
 export class FileWindow {
   readonly size: number;
   readonly #file: Pick<MediaFile, 'read'>;
@@ -25,7 +27,10 @@ export class FileWindow {
     return this.#buffer;
   }
 
-  /** As `at`, but synchronous; null if they are not in the buffer, which may end with the file. For loops over small items, where a promise for each costs too much. */
+  /**
+   * As `at`, but synchronous; null if they are not in the buffer, which may end with the file. For loops over small
+   * items, where a promise for each costs too much.
+   */
   peek(offset: number, min: number): Buffer | null {
     const end = this.#start + this.#buffer.length;
     const isInside = offset >= this.#start && offset <= end && (offset + min <= end || end >= this.size);

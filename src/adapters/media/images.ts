@@ -6,7 +6,12 @@ const MAX_SECONDS = 20;
 const THUMBNAIL_PIXELS = 200;
 const options = { failOn: 'error', limitInputPixels: MAX_PIXELS, sequentialRead: true } as const;
 
-const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'image/webp' };
+const types: Readonly<Record<string, string>> = {
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+};
 
 /** The contents of the header of an image. */
 export interface ImageHeader {
@@ -20,21 +25,24 @@ sharp.concurrency(1);
 sharp.cache(false);
 
 /**
- * Reads the properties of an image, given as its content or the path of a file, from its header. Returns null if its type is not
- * accepted, or it has too many pixels.
+ * Reads the properties of an image, given as its content or the path of a file, from its header. Returns null if its
+ * type is not accepted, or it has too many pixels.
  */
 export async function imageHeader(image: Buffer | string): Promise<ImageHeader | null> {
   try {
     const { format, autoOrient, isProgressive } = await sharp(image, options).metadata();
     const mimeType = types[format];
-    return mimeType === undefined ? null : { facts: { mimeType, width: autoOrient.width, height: autoOrient.height }, isProgressive };
+    return mimeType === undefined
+      ? null
+      : { facts: { mimeType, width: autoOrient.width, height: autoOrient.height }, isProgressive };
   } catch {
     return null;
   }
 }
 
 /**
- * The properties of an image as browsers display it: a GIF fills the screen that its header states, even if its frames are smaller.
+ * The properties of an image as browsers display it: a GIF fills the screen that its header states, even if its frames
+ * are smaller.
  *
  * @param head the first bytes of the file
  */

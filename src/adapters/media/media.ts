@@ -15,7 +15,9 @@ import { webmDuration } from './webm-duration.ts';
 
 const DURATION_TIMEOUT_MS = 2_000;
 const MAX_CONCURRENT_READS = 4;
-/** Images up to this size, which take some 20 ms, have a decoder of their own, so that they do not wait for large ones. */
+/**
+ * Images up to this size, which take some 20 ms, have a decoder of their own, so that they do not wait for large ones.
+ */
 const SMALL_PIXELS = 2_000_000;
 
 /** Media by means of sharp and file-type. Each library is loaded with the first file that needs it. */
@@ -39,13 +41,17 @@ export class LocalMedia implements Media {
     const { asDisplayed, imageHeader, imageDecodes } = await import('./images.ts');
     const { owner, head } = file;
     // Of most types the first bytes are enough.
-    const header = await this.#reads.run(owner, async () => (await imageHeader(head)) ?? (await withImageInput(file, imageHeader)));
+    const header = await this.#reads.run(
+      owner,
+      async () => (await imageHeader(head)) ?? (await withImageInput(file, imageHeader)),
+    );
     if (header === null) return null;
     const { facts, isProgressive } = header;
     const pixels = facts.width * facts.height;
-    // The decoder ignores damage inside the scan of a plain JPEG. So its structure says as much as decoding all of it, at a
-    // twentieth of the cost. Its thumbnail is decoded at an eighth of its size, in a sixth of the time.
-    if (facts.mimeType === 'image/jpeg' && !isProgressive && (await this.#reads.run(owner, () => jpegIsPlain(file)))) return facts;
+    // The decoder ignores damage inside the scan of a plain JPEG. So its structure says as much as decoding all of it,
+    // at a twentieth of the cost. Its thumbnail is decoded at an eighth of its size, in a sixth of the time.
+    if (facts.mimeType === 'image/jpeg' && !isProgressive && (await this.#reads.run(owner, () => jpegIsPlain(file))))
+      return facts;
     await admit(pixels);
     const decoders = pixels <= SMALL_PIXELS ? this.#smallDecoders : this.#decoders;
     return (await decoders.run(owner, () => withImageInput(file, imageDecodes))) ? asDisplayed(facts, head) : null;

@@ -9,9 +9,9 @@ const STEPS_PER_TURN = 20_000;
 const FRAME_PREFIX = 0xff;
 
 /**
- * Returns the duration of an MP3 file (MPEG-1, 2 or 2.5, layers I to III) in milliseconds: that of all its frames, wherever they
- * are, so that joined files count whole. What encoders write about a stream, tags and other bytes between frames do not count.
- * Returns undefined if there are no frames.
+ * Returns the duration of an MP3 file (MPEG-1, 2 or 2.5, layers I to III) in milliseconds: that of all its frames,
+ * wherever they are, so that joined files count whole. What encoders write about a stream, tags and other bytes between
+ * frames do not count. Returns undefined if there are no frames.
  *
  * @param mayContinue called between turns of the event loop and for each read; false stops the search without a result
  */
@@ -43,7 +43,10 @@ export async function mp3Duration(file: FileWindow, mayContinue: () => boolean):
   return rounded > 0 ? rounded : undefined;
 }
 
-/** Whether a frame is followed by another one of its stream, by a tag or by the end of the file. What merely resembles a frame is not. */
+/**
+ * Whether a frame is followed by another one of its stream, by a tag or by the end of the file. What merely resembles a
+ * frame is not.
+ */
 function isFollowed(bytes: Buffer, { size, kind }: Mp3Frame): boolean {
   if (bytes.length <= size) return bytes.length === size;
   const rest = bytes.subarray(size);

@@ -36,7 +36,10 @@ export interface Mp3Frame {
   readonly kind: number;
 }
 
-/** Reads the header of a frame of MPEG audio at an offset; null if there is none, or its size is not stated (free format). */
+/**
+ * Reads the header of a frame of MPEG audio at an offset; null if there is none, or its size is not stated (free
+ * format).
+ */
 export function frameAt(bytes: Buffer, at: number): Mp3Frame | null {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return null;
   const header = bytes.readUInt32BE(at);

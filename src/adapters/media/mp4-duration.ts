@@ -38,9 +38,9 @@ interface Run {
 }
 
 /**
- * Returns the duration of an MP4 file in milliseconds: that of its header (`mvhd`, which includes edits, or else its longest
- * track). For a fragmented file, as browsers record it, it is the end of the latest fragment, because its header was
- * written before the content. Returns undefined if the duration is unknown.
+ * Returns the duration of an MP4 file in milliseconds: that of its header (`mvhd`, which includes edits, or else its
+ * longest track). For a fragmented file, as browsers record it, it is the end of the latest fragment, because its
+ * header was written before the content. Returns undefined if the duration is unknown.
  *
  * @param mayContinue called for each box; false stops the search
  */
@@ -51,7 +51,7 @@ export async function mp4Duration(file: FileWindow, mayContinue: () => boolean):
   let track = trackOf(0);
   let sampleUnits = 0;
   let isFragmented = false;
-  for (let offset = 0; offset < file.size && mayContinue(); ) {
+  for (let offset = 0; offset < file.size && mayContinue();) {
     const bytes = file.peek(offset, HEAD_BYTES) ?? (await file.at(offset, HEAD_BYTES));
     const box = boxOf(bytes);
     if (box === null) break;
@@ -69,7 +69,8 @@ export async function mp4Duration(file: FileWindow, mayContinue: () => boolean):
       sampleUnits = flags & TFHD_DURATION ? numberAt(bytes, at) : track.sampleUnits;
     }
     if (type === 'tfdt') track.end = isLong ? longAt(bytes, head + 4) : numberAt(bytes, head + 4);
-    if (type === 'trun') track.end += await unitsOf(file, { start: offset + head, end: offset + size, sampleUnits }, mayContinue);
+    if (type === 'trun')
+      track.end += await unitsOf(file, { start: offset + head, end: offset + size, sampleUnits }, mayContinue);
     offset += CONTAINERS.has(type) ? head : size;
   }
   const all = [...tracks.values()];
@@ -85,7 +86,11 @@ function addTrack(tracks: Map<number, Track>, id: number): Track {
 }
 
 /** Returns the total duration of the samples of a run. */
-async function unitsOf(file: FileWindow, { start, end, sampleUnits }: Run, mayContinue: () => boolean): Promise<number> {
+async function unitsOf(
+  file: FileWindow,
+  { start, end, sampleUnits }: Run,
+  mayContinue: () => boolean,
+): Promise<number> {
   const bytes = await file.at(start, 8);
   const flags = numberAt(bytes, 0);
   const count = numberAt(bytes, 4);
@@ -94,13 +99,17 @@ async function unitsOf(file: FileWindow, { start, end, sampleUnits }: Run, mayCo
   const stride = 4 * TRUN_FIELDS.filter((field) => flags & field).length;
   const stop = Math.min(end, file.size, first + count * stride);
   let units = 0;
-  for (let at = first; at < stop && mayContinue(); at += stride) units += numberAt(file.peek(at, 4) ?? (await file.at(at, 4)), 0);
+  for (let at = first; at < stop && mayContinue(); at += stride)
+    units += numberAt(file.peek(at, 4) ?? (await file.at(at, 4)), 0);
   return units;
 }
 
 /** Returns the longest duration in milliseconds; undefined if none is known. */
 function longestOf(durations: readonly Clock[]): number | undefined {
-  const longest = Math.max(0, ...durations.map(({ scale, units }) => (scale === 0 ? 0 : Math.round((units * 1_000) / scale))));
+  const longest = Math.max(
+    0,
+    ...durations.map(({ scale, units }) => (scale === 0 ? 0 : Math.round((units * 1_000) / scale))),
+  );
   return longest > 0 && Number.isSafeInteger(longest) ? longest : undefined;
 }
 

@@ -20,8 +20,8 @@ interface Stream {
 }
 
 /**
- * Returns the duration of an Ogg file with Opus, Vorbis, FLAC or Speex in milliseconds: the position in the last page of its
- * first audio stream. Returns undefined if there is none.
+ * Returns the duration of an Ogg file with Opus, Vorbis, FLAC or Speex in milliseconds: the position in the last page
+ * of its first audio stream. Returns undefined if there is none.
  *
  * @param mayContinue called for each read; false stops the search
  */
@@ -29,8 +29,15 @@ export async function oggDuration(file: FileWindow, mayContinue: () => boolean):
   const stream = await firstStream(file);
   if (stream === null || stream.rate === 0) return undefined;
   // The last page is in this part, unless the file is truncated or another stream is longer.
-  for (let start = Math.max(0, file.size - MAX_PAGE_BYTES); mayContinue(); start = Math.max(0, start - MAX_PAGE_BYTES)) {
-    const bytes = (await file.at(start, Math.min(file.size - start, 2 * MAX_PAGE_BYTES))).subarray(0, 2 * MAX_PAGE_BYTES);
+  for (
+    let start = Math.max(0, file.size - MAX_PAGE_BYTES);
+    mayContinue();
+    start = Math.max(0, start - MAX_PAGE_BYTES)
+  ) {
+    const bytes = (await file.at(start, Math.min(file.size - start, 2 * MAX_PAGE_BYTES))).subarray(
+      0,
+      2 * MAX_PAGE_BYTES,
+    );
     const position = lastPosition(bytes, stream.serial);
     if (position !== null) return milliseconds((position - stream.skipped) / stream.rate);
     if (start === 0) return undefined;
@@ -54,7 +61,8 @@ async function firstStream(file: FileWindow): Promise<Stream | null> {
 }
 
 function codecOf(packet: Buffer): Omit<Stream, 'serial'> | null {
-  const begins = (text: string, least: number): boolean => packet.length >= least && packet.toString('latin1', 0, text.length) === text;
+  const begins = (text: string, least: number): boolean =>
+    packet.length >= least && packet.toString('latin1', 0, text.length) === text;
   if (begins('OpusHead', 12)) return { rate: OPUS_RATE, skipped: packet.readUInt16LE(10) };
   if (begins('\x01vorbis', 16)) return { rate: packet.readUInt32LE(12), skipped: 0 };
   if (begins('Speex   ', 40)) return { rate: packet.readUInt32LE(36), skipped: 0 };
@@ -65,7 +73,12 @@ function codecOf(packet: Buffer): Omit<Stream, 'serial'> | null {
 /** Returns the position of the last complete page of a stream that has one; null if there is none. */
 function lastPosition(bytes: Buffer, serial: number): number | null {
   for (let at = bytes.lastIndexOf(PAGE); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(PAGE, at - 1)) {
-    if (at + PAGE_HEAD_BYTES > bytes.length || bytes.readUInt32LE(at + 14) !== serial || pageEnd(bytes, at) > bytes.length) continue;
+    if (
+      at + PAGE_HEAD_BYTES > bytes.length ||
+      bytes.readUInt32LE(at + 14) !== serial ||
+      pageEnd(bytes, at) > bytes.length
+    )
+      continue;
     // All bits are set if no packet ends on the page.
     const high = bytes.readInt32LE(at + 10);
     if (high >= 0) return high * 2 ** 32 + bytes.readUInt32LE(at + 6);

@@ -34,9 +34,10 @@ interface Definitions {
 }
 
 /**
- * Whether a JPEG decodes for certain, as its structure tells: the usual segments one after the other, one sequential scan with all
- * tables that it needs, and an end marker after it, whatever follows that. Within such a scan decoders ignore damage. False says
- * nothing: decode the file. Reads the file at most once, in parts, and takes time in proportion to its size.
+ * Whether a JPEG decodes for certain, as its structure tells: the usual segments one after the other, one sequential
+ * scan with all tables that it needs, and an end marker after it, whatever follows that. Within such a scan decoders
+ * ignore damage. False says nothing: decode the file. Reads the file at most once, in parts, and takes time in
+ * proportion to its size.
  */
 export async function jpegIsPlain(file: MediaFile): Promise<boolean> {
   const window = new FileWindow(file);
@@ -81,7 +82,7 @@ function define(marker: number, content: Buffer, defined: Definitions): boolean 
 
 function defineQuantization(content: Buffer, tables: Set<number>): boolean {
   let at = 0;
-  for (; at < content.length; ) {
+  for (; at < content.length;) {
     const head = content[at] ?? 0;
     if ((head & 0x0f) > 3 || head >> 4 > 1) return false;
     tables.add(head & 0x0f);
@@ -92,7 +93,7 @@ function defineQuantization(content: Buffer, tables: Set<number>): boolean {
 
 function defineHuffman(content: Buffer, tables: Set<number>): boolean {
   let at = 0;
-  for (; at < content.length; ) {
+  for (; at < content.length;) {
     const head = content[at] ?? 0;
     const counts = content.subarray(at + 1, at + 17);
     const total = counts.reduce((sum, count) => sum + count, 0);
@@ -131,21 +132,27 @@ function componentsOf(frame: Buffer): readonly Component[] {
   return components.reduce((sum, { blocks }) => sum + blocks, 0) <= MAX_BLOCKS ? components : [];
 }
 
-/** Whether the header of a scan names all components in turn and tables that are defined, and all coefficients at once. */
+/**
+ * Whether the header of a scan names all components in turn and tables that are defined, and all coefficients at once.
+ */
 function isComplete(scan: Buffer, { components, quantization, huffman }: Definitions): boolean {
   const count = components.length;
   if (count === 0 || scan.length !== 4 + 2 * count || scan[0] !== count) return false;
   if (scan.readUIntBE(1 + 2 * count, 3) !== 0x003f00) return false;
   return components.every((component, index) => {
     const tables = scan[2 + 2 * index] ?? 0;
-    const areDefined = quantization.has(component.quantization) && huffman.has(tables >> 4) && huffman.has(0x10 | (tables & 0x0f));
+    const areDefined =
+      quantization.has(component.quantization) && huffman.has(tables >> 4) && huffman.has(0x10 | (tables & 0x0f));
     return scan[1 + 2 * index] === component.id && areDefined;
   });
 }
 
-/** Whether there is an end marker at or after an offset. Only from the scan on, because the preview inside EXIF data has one too. */
+/**
+ * Whether there is an end marker at or after an offset. Only from the scan on, because the preview inside EXIF data has
+ * one too.
+ */
 async function endsAfter(file: FileWindow, start: number): Promise<boolean> {
-  for (let offset = start; offset < file.size; ) {
+  for (let offset = start; offset < file.size;) {
     const bytes = await file.at(offset, END_OF_IMAGE.length);
     if (bytes.includes(END_OF_IMAGE)) return true;
     offset += Math.max(1, bytes.length - 1);

@@ -21,8 +21,8 @@ const HEAD_BYTES = 24;
 const MAX_TRACKS = 100;
 
 /**
- * Returns the duration of a WebM file in milliseconds: that of its header or, for a file without one, as browsers record it,
- * the end of its latest block. Returns undefined if there is none.
+ * Returns the duration of a WebM file in milliseconds: that of its header or, for a file without one, as browsers
+ * record it, the end of its latest block. Returns undefined if there is none.
  *
  * @param mayContinue called for each element; false stops the search
  */
@@ -35,7 +35,7 @@ export async function webmDuration(file: FileWindow, mayContinue: () => boolean)
   let end = -1;
   /** Track -> nanoseconds of a block without a duration of its own. */
   const defaults = new Map<number, number>();
-  for (let offset = 0; offset < file.size && mayContinue(); ) {
+  for (let offset = 0; offset < file.size && mayContinue();) {
     const bytes = file.peek(offset, HEAD_BYTES) ?? (await file.at(offset, HEAD_BYTES));
     const element = elementOf(bytes);
     if (element === null) break;

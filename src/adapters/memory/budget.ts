@@ -1,6 +1,9 @@
 import type { Budget, RateLimitResult } from '../../ports/shared.ts';
 
-/** A budget after a call of `Shared.spend`: the result, and the time at which the budget is full again, which is all that is stored. */
+/**
+ * A budget after a call of `Shared.spend`: the result, and the time at which the budget is full again, which is all
+ * that is stored.
+ */
 export interface SpentBudget {
   readonly window: RateLimitResult;
   readonly fullAt: number;
@@ -11,7 +14,10 @@ export interface SpentBudget {
  *
  * @param fullAt the stored time at which the budget is full again; undefined if it was never used
  */
-export function spendFrom(fullAt: number | undefined, { amount, limit, windowMs, now, overdraw = false }: Budget): SpentBudget {
+export function spendFrom(
+  fullAt: number | undefined,
+  { amount, limit, windowMs, now, overdraw = false }: Budget,
+): SpentBudget {
   const missingMs = Math.max(0, (fullAt ?? now) - now);
   const nextMs = missingMs + (amount * windowMs) / limit;
   const allowed = missingMs === 0 || nextMs <= windowMs;

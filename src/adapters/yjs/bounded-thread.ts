@@ -19,7 +19,9 @@ export class BoundedThread {
 
   /** Starts a thread and waits until it is ready. It does not keep the process alive. Rejects if it cannot start. */
   static async start(heapMb: number): Promise<BoundedThread> {
-    const worker = new Worker(entry(), { resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
+    const worker = new Worker(entry(), {
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+    });
     const thread = new BoundedThread(worker, heapMb);
     await thread.#next(() => {});
     worker.unref();
@@ -32,8 +34,8 @@ export class BoundedThread {
   }
 
   /**
-   * Runs an operation and returns its outcome: the fault `time` if it takes longer than `timeMs` milliseconds, `memory` if
-   * it exceeds the heap; both end the thread. Rejects if the thread ends for another reason.
+   * Runs an operation and returns its outcome: the fault `time` if it takes longer than `timeMs` milliseconds, `memory`
+   * if it exceeds the heap; both end the thread. Rejects if the thread ends for another reason.
    */
   async run(operation: DocumentOperation, timeMs: number): Promise<CrdtOutcome> {
     const startedAt = performance.now();
@@ -85,11 +87,16 @@ export class BoundedThread {
 
 /** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */
 function entry(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? '../../../dist/threads/yjs.js' : '../threads/yjs.js', import.meta.url);
+  return new URL(
+    import.meta.url.endsWith('.ts') ? '../../../dist/threads/yjs.js' : '../threads/yjs.js',
+    import.meta.url,
+  );
 }
 
 function buffersOf(operation: DocumentOperation): ArrayBuffer[] {
-  return Object.values(operation).flatMap((value: unknown) => (value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : []));
+  return Object.values(operation).flatMap((value: unknown) =>
+    value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : [],
+  );
 }
 
 function isOutOfMemory(error: unknown): boolean {

@@ -1,4 +1,13 @@
-import { applyUpdate, diffUpdate, Doc, encodeStateAsUpdate, mergeUpdates, mergeUpdatesV2, UpdateDecoderV1, UpdateEncoderV1 } from 'yjs';
+import {
+  applyUpdate,
+  diffUpdate,
+  Doc,
+  encodeStateAsUpdate,
+  mergeUpdates,
+  mergeUpdatesV2,
+  UpdateDecoderV1,
+  UpdateEncoderV1,
+} from 'yjs';
 import type { CrdtFault } from '../../ports/crdt.ts';
 
 /** An operation, as it is sent to the thread. */
@@ -21,7 +30,10 @@ function merge(stored: Uint8Array, update: Uint8Array): Uint8Array | CrdtFault {
   return merged(stored) ?? (merged(EMPTY_DOCUMENT) === null ? 'update' : 'stored');
 }
 
-/** The decoders of the merge that runs. One class for all merges: a new one each time would be a new type to the compiler of V8. */
+/**
+ * The decoders of the merge that runs. One class for all merges: a new one each time would be a new type to the
+ * compiler of V8.
+ */
 let decoders: UpdateDecoderV1[] = [];
 
 class NotedDecoder extends UpdateDecoderV1 {
@@ -31,7 +43,10 @@ class NotedDecoder extends UpdateDecoderV1 {
   }
 }
 
-/** Merges two updates. Throws if bytes of the second are left over: an update of another encoding may begin with a valid empty one. */
+/**
+ * Merges two updates. Throws if bytes of the second are left over: an update of another encoding may begin with a valid
+ * empty one.
+ */
 function mergeWhole(first: Uint8Array, second: Uint8Array): Uint8Array {
   decoders = [];
   const merged = mergeUpdatesV2([first, second], NotedDecoder, UpdateEncoderV1);

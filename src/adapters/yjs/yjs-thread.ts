@@ -80,9 +80,15 @@ export class YjsThread implements Crdt {
   }
 }
 
-/** Copies the bytes, so that they can be transferred to the thread: an array may be a view of a larger buffer that others use. */
+/**
+ * Copies the bytes, so that they can be transferred to the thread: an array may be a view of a larger buffer that
+ * others use.
+ */
 function copyOf(operation: DocumentOperation): DocumentOperation {
-  const copies = Object.entries(operation).map(([name, value]: [string, unknown]) => [name, value instanceof Uint8Array ? new Uint8Array(value) : value]);
+  const copies = Object.entries(operation).map(([name, value]: [string, unknown]) => [
+    name,
+    value instanceof Uint8Array ? new Uint8Array(value) : value,
+  ]);
   return Object.fromEntries(copies) as DocumentOperation;
 }
 

@@ -14,12 +14,18 @@ export interface CopiedFiles {
 }
 
 /**
- * Copies the blobs that `recorded` lists, and their thumbnails, into the backup `to`. A file that differs from its record is
- * read a second time; if it still differs, it is copied as it is and listed as damaged.
+ * Copies the blobs that `recorded` lists, and their thumbnails, into the backup `to`. A file that differs from its
+ * record is read a second time; if it still differs, it is copied as it is and listed as damaged.
  *
  * @throws the reason of `signal` soon after it is aborted
  */
-export async function copyFiles(blobs: Blobs, to: string, recorded: RecordedFiles, progress: Pick<Progress, 'update'>, signal: AbortSignal): Promise<CopiedFiles> {
+export async function copyFiles(
+  blobs: Blobs,
+  to: string,
+  recorded: RecordedFiles,
+  progress: Pick<Progress, 'update'>,
+  signal: AbortSignal,
+): Promise<CopiedFiles> {
   const sums = new Map<string, string>();
   const damaged: string[] = [];
   const found = new Set<string>();
@@ -61,5 +67,9 @@ async function* namesOf(blobs: Blobs): AsyncIterable<[environmentId: string, nam
  */
 export function lostFiles(recorded: RecordedFiles, sums: ReadonlyMap<string, string>): string[] {
   const hashes = new Map([...sums].map(([path, sha256]) => [blobAt(path)?.join('/'), sha256]));
-  return [...recorded.all()].filter(([environmentId, fileId]) => hashes.get(`${environmentId}/${fileId}`) !== recorded.hashOf(environmentId, fileId)).map((names) => names.join('/'));
+  return [...recorded.all()]
+    .filter(
+      ([environmentId, fileId]) => hashes.get(`${environmentId}/${fileId}`) !== recorded.hashOf(environmentId, fileId),
+    )
+    .map((names) => names.join('/'));
 }

@@ -18,7 +18,10 @@ export const MANIFEST = 'manifest.json';
 /** The version of the backup layout. */
 export const BACKUP_FORMAT = 1;
 const STORE_FILE = 'data.mdb';
-/** Matches the paths of the files of a backup: the store, and `files/<environment>/<folder>/<name>` (names as in ports/blobs.ts). */
+/**
+ * Matches the paths of the files of a backup: the store, and `files/<environment>/<folder>/<name>` (names as in
+ * ports/blobs.ts).
+ */
 const CONTENT = /^(?:store\/data\.mdb|files(?:\/[!-\-0-~][!-.0-~]{0,127}){3})$/;
 
 /** The path in a backup of a blob (names as in ports/blobs.ts). */
@@ -59,7 +62,11 @@ const ManifestSchema = Type.Object({
     damaged: Type.Optional(Type.Array(Type.String())),
   }),
   /** The heads of the audit logs, that of the server with null; absent in older backups. */
-  audit: Type.Optional(Type.Array(Type.Object({ environmentId: Type.Union([Type.String(), Type.Null()]), seq: count(), hash: Type.String() }))),
+  audit: Type.Optional(
+    Type.Array(
+      Type.Object({ environmentId: Type.Union([Type.String(), Type.Null()]), seq: count(), hash: Type.String() }),
+    ),
+  ),
   /** SHA-256 of SHA256SUMS, hex. */
   sumsSha256: Type.String(),
 });
@@ -76,12 +83,17 @@ const manifestInput = new InputSchema(ManifestSchema);
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => null);
   if (text === null) {
-    throw new Failure(`${folder} is not a complete backup: it contains no ${MANIFEST}.`, ['Name the folder that a backup was written to.']);
+    throw new Failure(`${folder} is not a complete backup: it contains no ${MANIFEST}.`, [
+      'Name the folder that a backup was written to.',
+    ]);
   }
   const manifest = parseJson(text);
-  if (!manifestInput.check(manifest)) throw new Failure(`${join(folder, MANIFEST)} was not written by \`collab backup\`, or was changed.`);
+  if (!manifestInput.check(manifest))
+    throw new Failure(`${join(folder, MANIFEST)} was not written by \`collab backup\`, or was changed.`);
   if (manifest.format > BACKUP_FORMAT) {
-    throw new Failure(`The backup was created by a newer release of Collab (${manifest.version}).`, ['Restore it with that release.']);
+    throw new Failure(`The backup was created by a newer release of Collab (${manifest.version}).`, [
+      'Restore it with that release.',
+    ]);
   }
   return manifest;
 }
@@ -97,17 +109,21 @@ function parseJson(text: string): unknown {
 /**
  * Reads SHA256SUMS: SHA-256 (hex) by file path, relative to the backup.
  *
- * @throws {Failure} if it contains a path that cannot be in a backup, such as one outside of its folder, or lacks the store
+ * @throws {Failure} if it contains a path that cannot be in a backup, such as one outside of its folder, or lacks the
+ *   store
  */
 export async function readSums(folder: string): Promise<Map<string, string>> {
   const sums = new Map<string, string>();
   for (const line of (await readFile(join(folder, SUMS), 'utf8')).split('\n').filter((text) => text !== '')) {
     const [, sha256, name] = /^([0-9a-f]{64}) {2}(.*)$/.exec(line) ?? [];
     if (sha256 === undefined || name === undefined || !CONTENT.test(name)) {
-      throw new Failure(`${join(folder, SUMS)} was not written by \`collab backup\`, or was changed: it contains ${JSON.stringify(line.slice(66, 266))}. Nothing was restored.`);
+      throw new Failure(
+        `${join(folder, SUMS)} was not written by \`collab backup\`, or was changed: it contains ${JSON.stringify(line.slice(66, 266))}. Nothing was restored.`,
+      );
     }
     sums.set(name, sha256);
   }
-  if (!sums.has(`${STORE}/${STORE_FILE}`)) throw new Failure(`${join(folder, SUMS)} does not list the store. Nothing was restored.`);
+  if (!sums.has(`${STORE}/${STORE_FILE}`))
+    throw new Failure(`${join(folder, SUMS)} does not list the store. Nothing was restored.`);
   return sums;
 }

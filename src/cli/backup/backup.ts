@@ -38,7 +38,10 @@ export function register(program: Command): void {
       'Copies the store as of one moment and reads the copy completely; then copies the files that its records name and compares them with ' +
       'their SHA-256. Until it is done, the server deletes no files. A folder with a manifest.json is a complete backup; exit code 1 with one means that the ' +
       'server itself has lost files. A backup does not contain config.json. It contains signing secrets: keep it as safe as the server.',
-    examples: ['collab backup /backups/collab-$(date +%F)', 'collab backup /mnt/backup/collab --dir /srv/collab --json'],
+    examples: [
+      'collab backup /backups/collab-$(date +%F)',
+      'collab backup /mnt/backup/collab --dir /srv/collab --json',
+    ],
   }).action(backup);
 }
 
@@ -50,26 +53,41 @@ async function backup(folder: string, _options: object, command: Command): Promi
   const created = await claimEmptyFolder(to);
   const manifest = await interruptible((signal) => copyOrCleanUp(to, created, config, signal));
   const faults = faultsOf(manifest);
-  printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest, faults !== null));
-  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor --deep` names them. Everything else in this backup is intact.']);
+  printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () =>
+    describe(to, manifest, faults !== null),
+  );
+  if (faults !== null)
+    throw new Failure(`The backup is complete, but ${faults}.`, [
+      'Restore these files from an older backup, or delete their comments; `collab doctor --deep` names them. Everything else in this backup is intact.',
+    ]);
 }
 
 /** Creates the folder, or accepts an empty one. Returns the folders that it has created, as `ensureFolder`. */
 async function claimEmptyFolder(to: string): Promise<string[]> {
   const created = await ensureFolder(to);
-  if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty, so no backup was written.`, ['Choose a folder that is empty or does not exist.']);
+  if ((await readdir(to)).length > 0)
+    throw new Failure(`The folder ${to} is not empty, so no backup was written.`, [
+      'Choose a folder that is empty or does not exist.',
+    ]);
   return created;
 }
 
 /** Writes the backup. If that fails or is aborted, removes what was written, and the folders in `created`. */
-async function copyOrCleanUp(to: string, created: readonly string[], config: Config, signal: AbortSignal): Promise<Manifest> {
+async function copyOrCleanUp(
+  to: string,
+  created: readonly string[],
+  config: Config,
+  signal: AbortSignal,
+): Promise<Manifest> {
   const progress = new Progress();
   try {
     const manifest = await copyAll(to, config, progress, signal);
     signal.throwIfAborted();
     return manifest;
   } catch (error) {
-    await Promise.all([STORE, FILES, SUMS, MANIFEST].map((name) => rm(join(to, name), { recursive: true, force: true })));
+    await Promise.all(
+      [STORE, FILES, SUMS, MANIFEST].map((name) => rm(join(to, name), { recursive: true, force: true })),
+    );
     await removeEmptyFolders(created);
     throw error;
   } finally {
@@ -117,7 +135,13 @@ async function whileFilesAreKept<T>(blobs: Blobs, work: () => Promise<T>): Promi
 }
 
 /** Copies the store, and adds what its copy contains to `found`. */
-async function copyStore(from: string, to: string, found: { recorded: RecordedFiles; audit: AuditHeads }, progress: Progress, signal: AbortSignal): Promise<Manifest['store']> {
+async function copyStore(
+  from: string,
+  to: string,
+  found: { recorded: RecordedFiles; audit: AuditHeads },
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Manifest['store']> {
   const copies = await storeCopies();
   const total = await sizeOf(join(from, copies.STORE_FILE));
   const watch = setInterval(() => {
@@ -143,7 +167,10 @@ async function copyStore(from: string, to: string, found: { recorded: RecordedFi
 
 /** Describes the server's missing and damaged files, as found by the backup; null if there are none. */
 function faultsOf({ files: { missing, damaged = [] } }: Manifest): string | null {
-  const faults = [countAndName(missing, 'missing on the server'), countAndName(damaged, 'damaged on the server (they differ from their records)')].filter((fault) => fault !== null);
+  const faults = [
+    countAndName(missing, 'missing on the server'),
+    countAndName(damaged, 'damaged on the server (they differ from their records)'),
+  ].filter((fault) => fault !== null);
   return faults.length === 0 ? null : faults.join(', and ');
 }
 
@@ -155,7 +182,9 @@ function countAndName(names: readonly string[], fault: string): string | null {
 
 function describe(to: string, { store, files }: Manifest, hasFaults: boolean): string {
   return [
-    hasFaults ? 'The backup was written, but files of the server are missing or damaged.' : 'The backup is complete and was verified.',
+    hasFaults
+      ? 'The backup was written, but files of the server are missing or damaged.'
+      : 'The backup is complete and was verified.',
     '',
     keyValues([
       ['folder', to],

@@ -6,7 +6,13 @@ import { type CopyResult, copyBytes, withOpenFile, writeNew } from './copy-file.
  *
  * @throws the reason of `signal` soon after it is aborted; the file may exist then
  */
-export async function blobToFile(blobs: Blobs, environmentId: string, name: string, to: string, signal: AbortSignal): Promise<CopyResult | null> {
+export async function blobToFile(
+  blobs: Blobs,
+  environmentId: string,
+  name: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<CopyResult | null> {
   signal.throwIfAborted();
   const source = await blobs.open(environmentId, name).catch(async (error: unknown) => {
     if ((await blobs.stat(environmentId, name)) === undefined) return null;
@@ -26,10 +32,16 @@ export async function blobToFile(blobs: Blobs, environmentId: string, name: stri
 }
 
 /**
- * Copies a file to a blob if it has this SHA-256 (hex). Returns its size in bytes; null if it is missing or differs, and
- * then there is no blob.
+ * Copies a file to a blob if it has this SHA-256 (hex). Returns its size in bytes; null if it is missing or differs,
+ * and then there is no blob.
  */
-export function fileToBlob(from: string, sha256: string, blobs: Blobs, environmentId: string, name: string): Promise<number | null> {
+export function fileToBlob(
+  from: string,
+  sha256: string,
+  blobs: Blobs,
+  environmentId: string,
+  name: string,
+): Promise<number | null> {
   return withOpenFile(from, async (source) => {
     const staged = await blobs.stage();
     try {

@@ -20,7 +20,9 @@ export type ByteSource = Pick<BlobReader, 'read'>;
 
 /** Copies a file to a path that must not exist, and flushes it. Returns null if the file no longer exists. */
 export function copyFile(from: string, to: string): Promise<CopyResult | null> {
-  return withOpenFile(from, (source) => writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))));
+  return withOpenFile(from, (source) =>
+    writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))),
+  );
 }
 
 /** Opens a file, runs `work` and closes the file. Returns null if it does not exist. */
@@ -41,7 +43,10 @@ export async function withOpenFile<T>(path: string, work: (source: ByteSource) =
   }
 }
 
-/** Creates a file, and its folder if necessary, runs `work`, and flushes and closes the file. Rejects if the file exists. */
+/**
+ * Creates a file, and its folder if necessary, runs `work`, and flushes and closes the file. Rejects if the file
+ * exists.
+ */
 export async function writeNew<T>(path: string, work: (target: FileHandle) => Promise<T>): Promise<T> {
   await makeFolder(dirname(path));
   const target = await open(path, 'wx', 0o600);

@@ -8,16 +8,24 @@ import { ensureFolder, syncPath, syncTree } from '../../lib/files/durable-files.
 import { Failure } from '../failure.ts';
 import { printNote } from '../terminal/output.ts';
 
-/** The entries of a data folder that a restore replaces, in the order of the moves. The store is last: if it exists, the folder counts as complete. */
+/**
+ * The entries of a data folder that a restore replaces, in the order of the moves. The store is last: if it exists, the
+ * folder counts as complete.
+ */
 const CONTENT = ['files', 'store'];
-/** Prefix of the folder in which a restore copies and checks. A restore that is interrupted at that stage has changed nothing. */
+/**
+ * Prefix of the folder in which a restore copies and checks. A restore that is interrupted at that stage has changed
+ * nothing.
+ */
 const STAGING = '.restore-';
 /** Prefix of the folder whose contents are to be moved into place. The next command completes such a restore. */
 const READY = 'restoring-';
 /** Prefix of the folder with the data that a restore has replaced. */
 const ASIDE = 'before-restore-';
 
-/** Creates an empty staging folder, and removes those of interrupted restores. The caller has locked the data folder. */
+/**
+ * Creates an empty staging folder, and removes those of interrupted restores. The caller has locked the data folder.
+ */
 export async function createStagingFolder(dataDir: string): Promise<string> {
   for (const name of namesIn(dataDir, STAGING)) await rm(join(dataDir, name), { recursive: true, force: true });
   const staging = join(dataDir, `${STAGING}${process.pid}`);
@@ -26,8 +34,8 @@ export async function createStagingFolder(dataDir: string): Promise<string> {
 }
 
 /**
- * Replaces the store and the files of a data folder with those in `staging`. Once its first rename is done, the restore is
- * committed: if it is interrupted after that, `finishRestore` completes it. The caller has locked the data folder.
+ * Replaces the store and the files of a data folder with those in `staging`. Once its first rename is done, the restore
+ * is committed: if it is interrupted after that, `finishRestore` completes it. The caller has locked the data folder.
  *
  * @returns the folder with the old data; null if there was none
  */
@@ -61,7 +69,9 @@ export async function finishRestore(dataDir: string): Promise<void> {
   try {
     for (const name of namesIn(dataDir, READY)) {
       const aside = await moveIntoPlace(dataDir, name.slice(READY.length));
-      printNote(`Completed a restore that was interrupted.${aside === null ? '' : ` The old data is now in ${aside}.`}`);
+      printNote(
+        `Completed a restore that was interrupted.${aside === null ? '' : ` The old data is now in ${aside}.`}`,
+      );
     }
   } finally {
     lock.release();
@@ -77,14 +87,19 @@ export function refuseMissingStore(dataDir: string): void {
   if (isRestoring(dataDir)) throw restoreInProgress(dataDir);
   const aside = namesIn(dataDir, ASIDE).at(-1);
   if (aside === undefined) return;
-  throw new Failure(`${dataDir} contains no store, only the data that a restore has moved aside. No new store was created.`, [
-    'Restore the backup again: `collab restore <backup>`',
-    `Or go back to the old data: move the contents of ${join(dataDir, aside)} to ${dataDir}.`,
-    'Or, to start with an empty store, move that folder elsewhere.',
-  ]);
+  throw new Failure(
+    `${dataDir} contains no store, only the data that a restore has moved aside. No new store was created.`,
+    [
+      'Restore the backup again: `collab restore <backup>`',
+      `Or go back to the old data: move the contents of ${join(dataDir, aside)} to ${dataDir}.`,
+      'Or, to start with an empty store, move that folder elsewhere.',
+    ],
+  );
 }
 
-/** Moves everything that is not in its place yet; an earlier call may have done part of it. Returns as `replaceData`. */
+/**
+ * Moves everything that is not in its place yet; an earlier call may have done part of it. Returns as `replaceData`.
+ */
 async function moveIntoPlace(dataDir: string, time: string): Promise<string | null> {
   const ready = join(dataDir, `${READY}${time}`);
   const aside = join(dataDir, `${ASIDE}${time}`);
@@ -113,13 +128,17 @@ async function lockForRestore(dataDir: string): Promise<DataLock> {
 }
 
 function restoreInProgress(dataDir: string): Failure {
-  return new Failure(`A restore of ${dataDir} is in progress, so nothing was changed.`, ['Run the command again when it has finished.']);
+  return new Failure(`A restore of ${dataDir} is in progress, so nothing was changed.`, [
+    'Run the command again when it has finished.',
+  ]);
 }
 
 /** The sorted entries of a data folder with this prefix; none if it cannot be read. */
 function namesIn(dataDir: string, prefix: string): string[] {
   try {
-    return readdirSync(dataDir).filter((name) => name.startsWith(prefix)).sort();
+    return readdirSync(dataDir)
+      .filter((name) => name.startsWith(prefix))
+      .sort();
   } catch {
     return [];
   }

@@ -34,7 +34,10 @@ export function register(program: Command): void {
     details:
       'The server must be stopped. If the folder already has data, asks first, and moves the old data aside instead of deleting it. Everything is ' +
       'checked before anything changes. The event streams get a new epoch, so that clients reload instead of resuming at positions that no longer exist.',
-    examples: ['collab restore /backups/collab-2026-05-01 --dir /srv/collab', 'collab restore /backups/collab-2026-05-01 --dir /srv/collab --yes'],
+    examples: [
+      'collab restore /backups/collab-2026-05-01 --dir /srv/collab',
+      'collab restore /backups/collab-2026-05-01 --dir /srv/collab --yes',
+    ],
   })
     .option('--yes', 'Do not ask.')
     .action(restore);
@@ -47,14 +50,24 @@ async function restore(backup: string, options: { yes?: true }, command: Command
   const config = await loadFolderConfig(at.dir);
   const running = findRunningServer(config.dataDir);
   if (running !== null) {
-    throw new Failure(`A server is running on ${config.dataDir} (process ${running.pid}), so nothing was restored.`, ['Stop it first: kill -TERM ' + running.pid]);
+    throw new Failure(`A server is running on ${config.dataDir} (process ${running.pid}), so nothing was restored.`, [
+      'Stop it first: kill -TERM ' + running.pid,
+    ]);
   }
   if (hasStore(config)) {
     const warning = `This replaces the data in ${config.dataDir} with the backup of ${manifest.createdAt}. The old data is moved aside.`;
     await confirmDestruction({ warning, answer: 'restore', yes: options.yes === true });
   }
   const { epoch, aside } = await copyAndReplace(from, manifest, config);
-  const result = { dir: at.dir, dataDir: config.dataDir, backup: from, createdAt: manifest.createdAt, epoch, movedAside: aside, store: manifest.store };
+  const result = {
+    dir: at.dir,
+    dataDir: config.dataDir,
+    backup: from,
+    createdAt: manifest.createdAt,
+    epoch,
+    movedAside: aside,
+    store: manifest.store,
+  };
   printResult(at.json, result, () =>
     [
       `Restored the backup of ${manifest.createdAt}.`,
@@ -72,7 +85,11 @@ async function restore(backup: string, options: { yes?: true }, command: Command
 }
 
 /** Copies the backup into a staging folder, checks it, and moves it into place. No server can start meanwhile. */
-async function copyAndReplace(from: string, manifest: Manifest, config: Config): Promise<{ epoch: string; aside: string | null }> {
+async function copyAndReplace(
+  from: string,
+  manifest: Manifest,
+  config: Config,
+): Promise<{ epoch: string; aside: string | null }> {
   const { dataDir } = config;
   const created = await ensureFolder(dataDir);
   const lock = await lockDataFolder(dataDir);
@@ -95,7 +112,13 @@ async function copyAndReplace(from: string, manifest: Manifest, config: Config):
   }
 }
 
-async function copyChecked(from: string, staging: string, blobs: Blobs, manifest: Manifest, progress: Progress): Promise<ReadonlyMap<string, string>> {
+async function copyChecked(
+  from: string,
+  staging: string,
+  blobs: Blobs,
+  manifest: Manifest,
+  progress: Progress,
+): Promise<ReadonlyMap<string, string>> {
   if ((await sha256Of(join(from, SUMS)).catch(() => '')) !== manifest.sumsSha256) throw damaged(from, SUMS);
   const total = manifest.store.bytes + manifest.files.bytes;
   let done = 0;
@@ -112,8 +135,17 @@ async function copyChecked(from: string, staging: string, blobs: Blobs, manifest
   return sums;
 }
 
-/** Copies the store's file, or a file that becomes a blob. Returns its size; null if it is missing or has another SHA-256. */
-async function copyInto(from: string, to: string, sha256: string, blobs: Blobs, blob: [environmentId: string, name: string] | null): Promise<number | null> {
+/**
+ * Copies the store's file, or a file that becomes a blob. Returns its size; null if it is missing or has another
+ * SHA-256.
+ */
+async function copyInto(
+  from: string,
+  to: string,
+  sha256: string,
+  blobs: Blobs,
+  blob: [environmentId: string, name: string] | null,
+): Promise<number | null> {
   if (blob !== null) return fileToBlob(from, sha256, blobs, ...blob);
   const copied = await copyFile(from, to);
   return copied?.sha256 === sha256 ? copied.bytes : null;
@@ -127,12 +159,21 @@ async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<st
   const epoch = await renewEpoch(path, (records) => (added = recordRestore(records, manifest)));
   const recorded = new RecordedFiles();
   const found = await inspectStore(path, (partition, key, value) => recorded.add(partition, key, value));
-  const same = found.environments === store.environments && found.records - added === store.records && found.events === store.events && found.epoch === epoch;
+  const same =
+    found.environments === store.environments &&
+    found.records - added === store.records &&
+    found.events === store.events &&
+    found.epoch === epoch;
   if (!same) {
-    throw new Failure(`The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`);
+    throw new Failure(
+      `The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`,
+    );
   }
   const lost = lostFiles(recorded, sums).length;
-  if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${withDirOption('`collab doctor --deep` names them.')}`);
+  if (lost > 0)
+    printNote(
+      `In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${withDirOption('`collab doctor --deep` names them.')}`,
+    );
   return epoch;
 }
 
@@ -158,5 +199,8 @@ function recordRestore(records: CopiedRecords, { createdAt, version }: Manifest)
 }
 
 function damaged(from: string, name: string): Failure {
-  return new Failure(`The backup ${from} is damaged: ${name} is missing, is a symbolic link, or was changed. Nothing was restored.`, ['Use another backup. `sha256sum -c SHA256SUMS` inside this one lists its damaged files.']);
+  return new Failure(
+    `The backup ${from} is damaged: ${name} is missing, is a symbolic link, or was changed. Nothing was restored.`,
+    ['Use another backup. `sha256sum -c SHA256SUMS` inside this one lists its damaged files.'],
+  );
 }

@@ -14,7 +14,11 @@ export function register(program: Command): void {
       'bash: write it to ~/.local/share/bash-completion/completions/collab. zsh: write it to a file _collab in a folder of $fpath. ' +
       'fish: write it to ~/.config/fish/completions/collab.fish. Or, in bash and zsh, for one session: source <(collab completion bash).',
     usesFolder: false,
-    examples: ['collab completion bash > ~/.local/share/bash-completion/completions/collab', 'collab completion zsh > ~/.zfunc/_collab', 'collab completion fish > ~/.config/fish/completions/collab.fish'],
+    examples: [
+      'collab completion bash > ~/.local/share/bash-completion/completions/collab',
+      'collab completion zsh > ~/.zfunc/_collab',
+      'collab completion fish > ~/.config/fish/completions/collab.fish',
+    ],
   })
     .addArgument(new Argument('<shell>', 'The shell that runs the script.').choices(shells).argParser(shellNamed))
     .action((shell: Shell) => print(completionScript(shell, completionTree(program)).trimEnd()));

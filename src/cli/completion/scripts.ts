@@ -22,7 +22,9 @@ _collab() {
 ${step(nodes, '${COMP_WORDS[i]}')}
   done
   case "$at $prev" in
-${choicesIn(nodes).map(({ at, values }) => `    '${at}') COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$cur")); return ;;`).join('\n')}
+${choicesIn(nodes)
+  .map(({ at, values }) => `    '${at}') COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$cur")); return ;;`)
+  .join('\n')}
   esac
   case $prev in
     ${flagsOf(nodes, 'path').join('|')})
@@ -42,7 +44,8 @@ complete -o bashdefault -o default -F _collab collab
 }
 
 function zshScript(nodes: readonly CompletionNode[]): string {
-  const described = ({ commands, options }: CompletionNode): string => [...commands, ...options].map(({ word, about }) => `'${word}:${about.replaceAll(':', '\\:')}'`).join(' ');
+  const described = ({ commands, options }: CompletionNode): string =>
+    [...commands, ...options].map(({ word, about }) => `'${word}:${about.replaceAll(':', '\\:')}'`).join(' ');
   return `#compdef collab
 # Completion of collab for zsh.
 _collab() {
@@ -52,7 +55,9 @@ _collab() {
 ${step(nodes, '${words[i]}')}
   done
   case "$at $prev" in
-${choicesIn(nodes).map(({ at, values }) => `    '${at}') found=(${values.join(' ')}); _describe value found; return ;;`).join('\n')}
+${choicesIn(nodes)
+  .map(({ at, values }) => `    '${at}') found=(${values.join(' ')}); _describe value found; return ;;`)
+  .join('\n')}
   esac
   case $prev in
     ${flagsOf(nodes, 'path').join('|')}) _files; return ;;
@@ -70,14 +75,20 @@ if [ "\${funcstack[1]}" = _collab ]; then _collab "$@"; else compdef _collab col
 function fishScript(nodes: readonly CompletionNode[]): string {
   const lines = nodes.flatMap(({ path, commands, options }) => [
     ...commands.map(({ word, about }) => `complete -c collab -n '__collab_at "${path}"' -f -a '${word}' -d '${about}'`),
-    ...options.map(({ word, about, value }) => `complete -c collab -n '__collab_at "${path}"' -l '${word.slice(2)}'${fishValue(value)} -d '${about}'`),
+    ...options.map(
+      ({ word, about, value }) =>
+        `complete -c collab -n '__collab_at "${path}"' -l '${word.slice(2)}'${fishValue(value)} -d '${about}'`,
+    ),
   ]);
   return `# Completion of collab for fish.
 function __collab_at
   set -l at ''
   for word in (commandline -opc)[2..-1]
     set -l next (string trim -- "$at $word")
-    if contains -- "$next" ${nodes.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`).join(' ')}
+    if contains -- "$next" ${nodes
+      .filter(({ path }) => path !== '')
+      .map(({ path }) => `'${path}'`)
+      .join(' ')}
       set at $next
     end
   end
@@ -93,7 +104,9 @@ function fishValue(value: CompletionOption['value']): string {
   return value === 'other' ? ' -x' : ` -x -a '${value.join(' ')}'`;
 }
 
-/** In bash and zsh: adds a word to the path of commands if it is one there, which option values and arguments are not. */
+/**
+ * In bash and zsh: adds a word to the path of commands if it is one there, which option values and arguments are not.
+ */
 function step(nodes: readonly CompletionNode[], word: string): string {
   const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`);
   return `    case "\${at:+$at }${word}" in\n      ${paths.join('|')}) at="\${at:+$at }${word}" ;;\n    esac`;
@@ -101,12 +114,23 @@ function step(nodes: readonly CompletionNode[], word: string): string {
 
 /** The options with fixed values, each behind the words of its command. */
 function choicesIn(nodes: readonly CompletionNode[]): { readonly at: string; readonly values: readonly string[] }[] {
-  return nodes.flatMap(({ path, options }) => options.flatMap(({ word, value }) => (typeof value === 'object' && value !== null ? [{ at: `${path} ${word}`, values: value }] : [])));
+  return nodes.flatMap(({ path, options }) =>
+    options.flatMap(({ word, value }) =>
+      typeof value === 'object' && value !== null ? [{ at: `${path} ${word}`, values: value }] : [],
+    ),
+  );
 }
 
 /** The flags of all commands whose values are of a kind. */
 function flagsOf(nodes: readonly CompletionNode[], value: 'path' | 'other'): string[] {
-  return [...new Set(nodes.flatMap(({ options }) => options).filter((option) => option.value === value).map(({ word }) => word))];
+  return [
+    ...new Set(
+      nodes
+        .flatMap(({ options }) => options)
+        .filter((option) => option.value === value)
+        .map(({ word }) => word),
+    ),
+  ];
 }
 
 function wordsOf({ commands, options }: CompletionNode): string[] {

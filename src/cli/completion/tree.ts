@@ -27,12 +27,21 @@ const PATHS: ReadonlySet<string> = new Set(['folder', 'file', 'backup', 'path'])
 
 /** The program and all its commands, groups before their members. */
 export function completionTree(program: Command): CompletionNode[] {
-  const common = [...program.options, program.createOption('--help', 'Show help.')].filter(({ long }) => long !== '--version').map(optionOf);
+  const common = [...program.options, program.createOption('--help', 'Show help.')]
+    .filter(({ long }) => long !== '--version')
+    .map(optionOf);
   const walk = (command: Command, path: string): CompletionNode[] => {
     const own = command === program ? [] : command.options.map(optionOf);
-    const values = command.registeredArguments.flatMap(({ argChoices = [], description }) => argChoices.map((word) => ({ word, about: oneLine(description) })));
-    const commands = [...command.commands.map((inner) => ({ word: inner.name(), about: oneLine(inner.summary()) })), ...values];
-    const inner = command.commands.flatMap((child) => walk(child, path === '' ? child.name() : `${path} ${child.name()}`));
+    const values = command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+      argChoices.map((word) => ({ word, about: oneLine(description) })),
+    );
+    const commands = [
+      ...command.commands.map((inner) => ({ word: inner.name(), about: oneLine(inner.summary()) })),
+      ...values,
+    ];
+    const inner = command.commands.flatMap((child) =>
+      walk(child, path === '' ? child.name() : `${path} ${child.name()}`),
+    );
     return [{ path, commands, options: [...own, ...common] }, ...inner];
   };
   return walk(program, '');
@@ -40,7 +49,11 @@ export function completionTree(program: Command): CompletionNode[] {
 
 function optionOf({ long, description, flags, argChoices }: Option): CompletionOption {
   const [, value] = /<(.+)>/.exec(flags) ?? [];
-  return { word: long ?? '', about: oneLine(description), value: value === undefined ? null : argChoices !== undefined ? argChoices : PATHS.has(value) ? 'path' : 'other' };
+  return {
+    word: long ?? '',
+    about: oneLine(description),
+    value: value === undefined ? null : argChoices !== undefined ? argChoices : PATHS.has(value) ? 'path' : 'other',
+  };
 }
 
 /** The first sentence, without characters that have a meaning in a quoted text of a shell. */

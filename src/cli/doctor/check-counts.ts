@@ -26,8 +26,14 @@ export interface Counts {
   readonly find: (ctx: Context, environment: Environment) => Promise<readonly string[]>;
 }
 
-/** Compares counts of every environment with what is stored. Returns nothing if there is no store, which another check reports. */
-export async function checkCounts({ dir, config }: CheckedFolder, { name, what, effect, find }: Counts): Promise<Check[]> {
+/**
+ * Compares counts of every environment with what is stored. Returns nothing if there is no store, which another check
+ * reports.
+ */
+export async function checkCounts(
+  { dir, config }: CheckedFolder,
+  { name, what, effect, find }: Counts,
+): Promise<Check[]> {
   if (!hasStore(config)) return [];
   const remedy = `Recount: collab gc --dir ${shellWord(dir)}. Until then, ${effect}.`;
   const progress = new Progress();
@@ -38,13 +44,22 @@ export async function checkCounts({ dir, config }: CheckedFolder, { name, what, 
       const checks: Check[] = [];
       for (const environment of environments) {
         const differences = await find(ctx, environment);
-        if (differences.length > 0) checks.push(warn(name, `${what} of ${environment.slug} are wrong: ${listed(differences)}`, remedy));
+        if (differences.length > 0)
+          checks.push(warn(name, `${what} of ${environment.slug} are wrong: ${listed(differences)}`, remedy));
       }
-      return checks.length > 0 ? checks : [ok(name, `${what} of ${environments.length} environments match what is stored`)];
+      return checks.length > 0
+        ? checks
+        : [ok(name, `${what} of ${environments.length} environments match what is stored`)];
     });
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
-    return [fail(name, `${what} cannot be compared with what is stored: ${firstLine(error)}`, 'Correct what the other checks report, then run this again.')];
+    return [
+      fail(
+        name,
+        `${what} cannot be compared with what is stored: ${firstLine(error)}`,
+        'Correct what the other checks report, then run this again.',
+      ),
+    ];
   } finally {
     clearInterval(timer);
     progress.end();

@@ -12,7 +12,8 @@ import { Progress } from '../terminal/progress.ts';
 const MAX_LISTED = 50;
 /** How often progress is updated. */
 const PROGRESS_MS = 200;
-const REMEDY = 'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and check the kernel log (dmesg) for disk errors.';
+const REMEDY =
+  'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and check the kernel log (dmesg) for disk errors.';
 
 /** Reads every record, event and file of a store. Returns nothing if there is no store, which another check reports. */
 export async function checkDeep({ config }: CheckedFolder): Promise<Check[]> {
@@ -35,6 +36,10 @@ export async function checkDeep({ config }: CheckedFolder): Promise<Check[]> {
     progress.end();
   }
   if (found.length === 0) return [ok('deep', `${text()} are intact`)];
-  const listed = found.slice(0, MAX_LISTED).map(({ kind, name, fault }) => fail('deep', `the ${kind} ${name} ${fault}`, REMEDY));
-  return found.length > MAX_LISTED ? [...listed, fail('deep', `${found.length - MAX_LISTED} more faults in ${text()}`, REMEDY)] : listed;
+  const listed = found
+    .slice(0, MAX_LISTED)
+    .map(({ kind, name, fault }) => fail('deep', `the ${kind} ${name} ${fault}`, REMEDY));
+  return found.length > MAX_LISTED
+    ? [...listed, fail('deep', `${found.length - MAX_LISTED} more faults in ${text()}`, REMEDY)]
+    : listed;
 }

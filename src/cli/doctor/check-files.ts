@@ -13,7 +13,10 @@ export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Chec
     return await useStore(config, (ctx) => compare(ctx, dir));
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
-    const { message, remedy } = accessDenialOf(error) ?? { message: firstLine(error), remedy: 'Make the files in the data folder readable for this user.' };
+    const { message, remedy } = accessDenialOf(error) ?? {
+      message: firstLine(error),
+      remedy: 'Make the files in the data folder readable for this user.',
+    };
     return fail('files', message, remedy);
   }
 }
@@ -25,9 +28,15 @@ async function compare(ctx: Context, dir: string): Promise<Check> {
   if (lost.length > 0) {
     const missing = `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`;
     const remedy = 'Restore them from a backup of the data folder; their comments still show them.';
-    return fail('files', [missing, ...unneeded].join('; '), unneeded.length === 0 ? remedy : `${remedy} To remove the files that are not needed: ${collect}`);
+    return fail(
+      'files',
+      [missing, ...unneeded].join('; '),
+      unneeded.length === 0 ? remedy : `${remedy} To remove the files that are not needed: ${collect}`,
+    );
   }
-  return unneeded.length === 0 ? ok('files', `${files}, each with its record`) : warn('files', unneeded.join('; '), collect);
+  return unneeded.length === 0
+    ? ok('files', `${files}, each with its record`)
+    : warn('files', unneeded.join('; '), collect);
 }
 
 /** Describes the files that are not needed; empty if there are none. */

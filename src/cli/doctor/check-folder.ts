@@ -25,7 +25,10 @@ import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
 
 /** The share of the disk that /readyz requires to be free. */
 const FREE_SHARE = 0.05;
-/** How often a process must be ended by SIGSEGV before the database may count as damaged: an error of the disk while LMDB opens it does that too, once. */
+/**
+ * How often a process must be ended by SIGSEGV before the database may count as damaged: an error of the disk while
+ * LMDB opens it does that too, once.
+ */
 const DAMAGE_TRIALS = 3;
 /** Type numbers of network file systems, on which LMDB's locks and flushes are not reliable. */
 const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
@@ -40,23 +43,57 @@ const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
 export async function checkFolder(folder: CheckedFolder): Promise<Check[]> {
   const { dataDir } = folder.config;
   // Check nothing else, because opening the store would complete the restore.
-  if (isRestoring(dataDir)) return [fail('data folder', `a restore of ${dataDir} was interrupted, or is in progress`, `If it is not running any more, complete it: collab start --dir ${shellWord(folder.dir)}`)];
+  if (isRestoring(dataDir))
+    return [
+      fail(
+        'data folder',
+        `a restore of ${dataDir} was interrupted, or is in progress`,
+        `If it is not running any more, complete it: collab start --dir ${shellWord(folder.dir)}`,
+      ),
+    ];
   const rights = await checkRights(folder.config);
   if (rights?.level === 'fail') return [rights];
   if (rights === null || !hasStore(folder.config)) {
-    const missing = fail('data folder', `${dataDir} contains no store`, `Name the folder with --dir, or create it: collab init --dir ${shellWord(folder.dir)}`);
+    const missing = fail(
+      'data folder',
+      `${dataDir} contains no store`,
+      `Name the folder with --dir, or create it: collab init --dir ${shellWord(folder.dir)}`,
+    );
     return [missing, ...(await checkAbandonedWork(folder))];
   }
   const store = await checkStore(folder);
   const files = store.some(({ level }) => level === 'fail') ? [] : [await checkFilesOf(folder)];
-  return [rights, await checkOwners(folder), await checkSpace(folder), await checkFilesystem(dataDir), ...store, ...files, ...(await checkAbandonedWork(folder))];
+  return [
+    rights,
+    await checkOwners(folder),
+    await checkSpace(folder),
+    await checkFilesystem(dataDir),
+    ...store,
+    ...files,
+    ...(await checkAbandonedWork(folder)),
+  ];
 }
 
 /** Reports what interrupted inits, imports and restores have left; returns nothing if there is none. */
 async function checkAbandonedWork({ dir, config }: CheckedFolder): Promise<Check[]> {
   const [leftovers, restores] = [await findAbandonedSetups(config.dataDir), abandonedRestores(config.dataDir)];
-  const ofRestores = restores.map((path) => warn('leftovers', `a restore that was interrupted before it changed anything, or is in progress, left ${path}`, `If no restore is running: rm -r ${shellWord(path)}`));
-  return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an interrupted init or import left ${leftovers.join(', ')}; the next init or import removes it`, `collab init --dir ${shellWord(dir)}`)];
+  const ofRestores = restores.map((path) =>
+    warn(
+      'leftovers',
+      `a restore that was interrupted before it changed anything, or is in progress, left ${path}`,
+      `If no restore is running: rm -r ${shellWord(path)}`,
+    ),
+  );
+  return leftovers.length === 0
+    ? ofRestores
+    : [
+        ...ofRestores,
+        warn(
+          'leftovers',
+          `an interrupted init or import left ${leftovers.join(', ')}; the next init or import removes it`,
+          `collab init --dir ${shellWord(dir)}`,
+        ),
+      ];
 }
 
 /** Null if there is no data folder. */
@@ -65,12 +102,19 @@ async function checkRights({ dataDir }: Config): Promise<Check | null> {
     if (!exists(dataDir)) return null;
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const { message, remedy } = accessDenialOf(error) ?? { message: `${dataDir} cannot be used: ${firstLine(error)}`, remedy: 'Check the disk and how it is mounted.' };
+    const { message, remedy } = accessDenialOf(error) ?? {
+      message: `${dataDir} cannot be used: ${firstLine(error)}`,
+      remedy: 'Check the disk and how it is mounted.',
+    };
     return fail('data folder', message, remedy);
   }
   const { mode } = await stat(dataDir);
   if ((mode & 0o077) === 0) return ok('data folder', dataDir);
-  return warn('data folder', `${dataDir} can be read by other users (mode ${(mode & 0o777).toString(8)}), but contains signing secrets`, `chmod 700 ${shellWord(dataDir)}`);
+  return warn(
+    'data folder',
+    `${dataDir} can be read by other users (mode ${(mode & 0o777).toString(8)}), but contains signing secrets`,
+    `chmod 700 ${shellWord(dataDir)}`,
+  );
 }
 
 async function checkSpace({ config }: CheckedFolder): Promise<Check> {
@@ -79,9 +123,14 @@ async function checkSpace({ config }: CheckedFolder): Promise<Check> {
   const floor = config.storage.minFreeMb;
   const finding = `${freeMb} MB free, ${Math.round((100 * bavail) / blocks)} %`;
   if (freeMb < floor) {
-    return fail('disk', `${finding}: below storage.minFreeMb (${floor}), so writes are refused`, `Free at least ${floor - freeMb} MB.`);
+    return fail(
+      'disk',
+      `${finding}: below storage.minFreeMb (${floor}), so writes are refused`,
+      `Free at least ${floor - freeMb} MB.`,
+    );
   }
-  if (bavail / blocks < FREE_SHARE) return warn('disk', finding, 'Free some space, or move the data folder to a larger disk.');
+  if (bavail / blocks < FREE_SHARE)
+    return warn('disk', finding, 'Free some space, or move the data folder to a larger disk.');
   return ok('disk', finding);
 }
 
@@ -89,12 +138,17 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
   const { type } = await statfs(dataDir);
   const network = NETWORK_FILESYSTEMS.get(type);
   if (network === undefined) return ok('file system', 'local');
-  return fail('file system', `the data folder is on ${network}`, 'Move it to a local disk: locks and flushes are not reliable on a network file system.');
+  return fail(
+    'file system',
+    `the data folder is on ${network}`,
+    'Move it to a local disk: locks and flushes are not reliable on a network file system.',
+  );
 }
 
 async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
   let trial = await tryStore(dir, config);
-  for (let trials = 1; trial.outcome === 'crashed' && trial.signal === 'SIGSEGV' && trials < DAMAGE_TRIALS; trials++) trial = await tryStore(dir, config);
+  for (let trials = 1; trial.outcome === 'crashed' && trial.signal === 'SIGSEGV' && trials < DAMAGE_TRIALS; trials++)
+    trial = await tryStore(dir, config);
   if (trial.outcome === 'blocked') return [fail('store', ...describeBlocked(trial.holder))];
   if (trial.outcome === 'crashed') return [await crashCheck(config, trial.signal)];
   try {
@@ -107,13 +161,19 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
     }
     const denial = accessDenialOf(error);
     if (denial !== null) return [fail('store', denial.message, denial.remedy)];
-    return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
+    return [
+      fail(
+        'store',
+        firstLine(error),
+        'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.',
+      ),
+    ];
   }
 }
 
 /**
- * What it means that a signal ended each process that opened the store. A disk that fails or is full does that too (decision 63): so
- * this calls nothing damaged before the files could be read.
+ * What it means that a signal ended each process that opened the store. A disk that fails or is full does that too
+ * (decision 63): so this calls nothing damaged before the files could be read.
  */
 async function crashCheck(config: Config, signal: NodeJS.Signals): Promise<Check> {
   const crashed = `a process that opened the database was killed by ${signal}`;
@@ -122,11 +182,25 @@ async function crashCheck(config: Config, signal: NodeJS.Signals): Promise<Check
   try {
     cutOff = await readFilesOfStore(config);
   } catch (error) {
-    return fail('store', `${crashed}, and a file cannot be read: ${asFailure(error).message}`, 'Look for errors of the disk in the kernel log (dmesg), and check that your backups are recent.');
+    return fail(
+      'store',
+      `${crashed}, and a file cannot be read: ${asFailure(error).message}`,
+      'Look for errors of the disk in the kernel log (dmesg), and check that your backups are recent.',
+    );
   }
-  if (cutOff !== null) return fail('store', `the database is damaged: the end of ${cutOff} is missing; ${crashed}`, upperFirst(restore));
-  if (signal !== 'SIGSEGV') return fail('store', crashed, 'Look for errors of the disk and for lack of memory in the kernel log (dmesg), and for free space, then run this again.');
-  return fail('store', `the database is damaged, or the disk fails only at times: ${DAMAGE_TRIALS} processes that opened it were killed by ${signal}, but its files can be read`, `Look for errors of the disk in the kernel log (dmesg). If there are none: ${restore}`);
+  if (cutOff !== null)
+    return fail('store', `the database is damaged: the end of ${cutOff} is missing; ${crashed}`, upperFirst(restore));
+  if (signal !== 'SIGSEGV')
+    return fail(
+      'store',
+      crashed,
+      'Look for errors of the disk and for lack of memory in the kernel log (dmesg), and for free space, then run this again.',
+    );
+  return fail(
+    'store',
+    `the database is damaged, or the disk fails only at times: ${DAMAGE_TRIALS} processes that opened it were killed by ${signal}, but its files can be read`,
+    `Look for errors of the disk in the kernel log (dmesg). If there are none: ${restore}`,
+  );
 }
 
 function upperFirst(text: string): string {
@@ -146,6 +220,8 @@ function snapshotCheck(snapshot: OpenSnapshot): Check {
   return warn(
     'snapshots',
     `${describeSnapshot(snapshot)}, so the store cannot reuse file space and grows`,
-    stopped ? `Resume it: kill -CONT ${pid}; or end it: kill -KILL ${pid}` : `This is normal while a backup copies a large store. Otherwise find out what the process is waiting for, or end it: kill -KILL ${pid}`,
+    stopped
+      ? `Resume it: kill -CONT ${pid}; or end it: kill -KILL ${pid}`
+      : `This is normal while a backup copies a large store. Otherwise find out what the process is waiting for, or end it: kill -KILL ${pid}`,
   );
 }

@@ -10,7 +10,9 @@ export function checkInboxes(folder: CheckedFolder): Promise<Check[]> {
     effect: 'badges may show a wrong number',
     find: async (ctx, { id }) => {
       const differences = await findInboxDifferences(ctx, id);
-      return differences.map(({ userId, counted, stored }) => `user ${userId} has ${counted} counted, but ${stored} stored`);
+      return differences.map(
+        ({ userId, counted, stored }) => `user ${userId} has ${counted} counted, but ${stored} stored`,
+      );
     },
   });
 }

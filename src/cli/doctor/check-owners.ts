@@ -21,8 +21,8 @@ interface Found {
 }
 
 /**
- * Checks that all files and folders in the data folder belong to its owner, whom the server runs as, and that their modes let that
- * user read and write them. The data folder must exist.
+ * Checks that all files and folders in the data folder belong to its owner, whom the server runs as, and that their
+ * modes let that user read and write them. The data folder must exist.
  */
 export async function checkOwners({ dir, config: { dataDir } }: CheckedFolder): Promise<Check> {
   const owner = await stat(dataDir);
@@ -38,14 +38,21 @@ export async function checkOwners({ dir, config: { dataDir } }: CheckedFolder): 
     const finding = `the modes of ${count(found.closed)} in ${dataDir}, such as ${found.firstClosed}, do not let ${describeUser(owner.uid)} read and write`;
     return fail(NAME, finding, `As that user or as root: chmod -R u+rwX ${shellWord(dataDir)}`);
   }
-  return (await outerOwner(dir, dataDir, owner)) ?? ok(NAME, `everything in the data folder belongs to ${describeUser(owner.uid)}`);
+  return (
+    (await outerOwner(dir, dataDir, owner)) ??
+    ok(NAME, `everything in the data folder belongs to ${describeUser(owner.uid)}`)
+  );
 }
 
 /** Data of root in a folder of another user is mostly a server that was once started as root. */
 async function outerOwner(dir: string, dataDir: string, owner: Stats): Promise<Check | null> {
   const outer = await stat(dir).catch(() => null);
   if (outer === null || owner.uid !== 0 || outer.uid === 0 || dirname(dataDir) !== dir) return null;
-  return warn(NAME, `${dataDir} belongs to root, but ${dir} to ${describeUser(outer.uid)}: a server that runs as that user cannot use it`, `Unless the server runs as root: chown -R ${outer.uid}:${outer.gid} ${shellWord(dataDir)}`);
+  return warn(
+    NAME,
+    `${dataDir} belongs to root, but ${dir} to ${describeUser(outer.uid)}: a server that runs as that user cannot use it`,
+    `Unless the server runs as root: chown -R ${outer.uid}:${outer.gid} ${shellWord(dataDir)}`,
+  );
 }
 
 async function search(folder: string, owner: Stats, found: Found): Promise<void> {

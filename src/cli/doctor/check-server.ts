@@ -33,10 +33,17 @@ export async function checkServer(folder: CheckedFolder): Promise<Check[]> {
 
 async function checkServerOf({ dir, config }: CheckedFolder): Promise<Check[]> {
   const server = findRunningServer(config.dataDir);
-  if (server === null) return [ok('lock', 'free: no server is running on this folder'), await checkPort(config), checkExposure(config)];
-  const address = server.endpoint?.address ?? `the server is starting; \`collab status --dir ${shellWord(dir)}\` shows its state`;
+  if (server === null)
+    return [ok('lock', 'free: no server is running on this folder'), await checkPort(config), checkExposure(config)];
+  const address =
+    server.endpoint?.address ?? `the server is starting; \`collab status --dir ${shellWord(dir)}\` shows its state`;
   const readiness = server.endpoint === null ? [] : await checkReadiness(server.endpoint);
-  return [ok('lock', `taken by the running server, process ${server.pid}`), ok('address', address), ...readiness, checkExposure(config)];
+  return [
+    ok('lock', `taken by the running server, process ${server.pid}`),
+    ok('address', address),
+    ...readiness,
+    checkExposure(config),
+  ];
 }
 
 async function checkReadiness(server: RunningServer): Promise<Check[]> {
@@ -52,10 +59,18 @@ async function checkReadiness(server: RunningServer): Promise<Check[]> {
 function readyCheck({ ready, reason, missingPlugins }: Readiness): Check {
   if (ready && missingPlugins > 0) {
     const plugins = missingPlugins === 1 ? 'one plugin' : `${missingPlugins} plugins`;
-    return warn('ready', `the server accepts reads and writes, but runs without ${plugins} of the configuration`, 'The lines of its log with "could not be loaded" give the reason. Correct it, then restart the server.');
+    return warn(
+      'ready',
+      `the server accepts reads and writes, but runs without ${plugins} of the configuration`,
+      'The lines of its log with "could not be loaded" give the reason. Correct it, then restart the server.',
+    );
   }
   if (ready) return ok('ready', 'the server accepts reads and writes');
-  return fail('ready', `the server is not ready (${reason})`, 'The lines of its log that begin with "not ready" give the reason.');
+  return fail(
+    'ready',
+    `the server is not ready (${reason})`,
+    'The lines of its log that begin with "not ready" give the reason.',
+  );
 }
 
 async function checkPort({ host, port }: Config): Promise<Check> {
@@ -70,11 +85,20 @@ async function checkPort({ host, port }: Config): Promise<Check> {
 function checkExposure(config: Config): Check {
   const { host, demo, trustProxy } = config;
   if (isLoopback(host)) return ok('exposure', `${host} is reachable from this machine only`);
-  if (demo) return fail('exposure', `the demo page lets everyone who can reach ${host} write comments`, 'Set demo to false, or host to 127.0.0.1.');
+  if (demo)
+    return fail(
+      'exposure',
+      `the demo page lets everyone who can reach ${host} write comments`,
+      'Set demo to false, or host to 127.0.0.1.',
+    );
   if (trustProxy.length === 0) {
     const core = runningCore(config) ?? (config.core === 'node' ? 'node' : nativeCore().file);
     const more = isOldCore(core) ? ' The HTTP core for Node 20 must not be exposed without a proxy.' : '';
-    return warn('exposure', `the server listens on ${host} and trusts no proxy`, `Put a TLS proxy in front and list its network in trustProxy.${more}`);
+    return warn(
+      'exposure',
+      `the server listens on ${host} and trusts no proxy`,
+      `Put a TLS proxy in front and list its network in trustProxy.${more}`,
+    );
   }
   return ok('exposure', `${host}, behind the proxies in trustProxy`);
 }

@@ -19,6 +19,16 @@ export interface CheckedFolder {
 /** A check that passed. */
 export const ok = (name: string, finding: string): Check => ({ name, level: 'ok', finding, remedy: null });
 /** A check that found a likely problem. */
-export const warn = (name: string, finding: string, remedy: string): Check => ({ name, level: 'warn', finding, remedy });
+export const warn = (name: string, finding: string, remedy: string): Check => ({
+  name,
+  level: 'warn',
+  finding,
+  remedy,
+});
 /** A check that failed. */
-export const fail = (name: string, finding: string, remedy: string): Check => ({ name, level: 'fail', finding, remedy });
+export const fail = (name: string, finding: string, remedy: string): Check => ({
+  name,
+  level: 'fail',
+  finding,
+  remedy,
+});

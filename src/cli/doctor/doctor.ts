@@ -26,15 +26,24 @@ export function register(program: Command): void {
     details: 'Exit code 1 if a check fails. Changes nothing.',
     examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
   })
-    .option('--deep', 'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas and inboxes with what is stored. Takes long on a large store.')
+    .option(
+      '--deep',
+      'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas and inboxes with what is stored. Takes long on a large store.',
+    )
     .action(doctor);
 }
 
 async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const config = tryConfig(dir);
-  const found = [...(await ('level' in config ? checkMachine('auto', null) : checkMachine(config.core, runningCore(config)))), ...(await checkConfigured(dir, config, deep === true))];
-  const checks = found.map((check) => ({ ...check, remedy: check.remedy === null ? null : withDirOption(check.remedy) }));
+  const found = [
+    ...(await ('level' in config ? checkMachine('auto', null) : checkMachine(config.core, runningCore(config)))),
+    ...(await checkConfigured(dir, config, deep === true)),
+  ];
+  const checks = found.map((check) => ({
+    ...check,
+    remedy: check.remedy === null ? null : withDirOption(check.remedy),
+  }));
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);
@@ -45,7 +54,18 @@ async function checkConfigured(dir: string, config: Config | Check, deep: boolea
   const subject = { dir, config };
   // Both may wait for seconds if a process blocks the store.
   const [folder, server] = await Promise.all([checkFolder(subject), checkServer(subject)]);
-  return [ok('config', exists(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...folder, ...server, ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
+  return [
+    ok(
+      'config',
+      exists(configFile(dir))
+        ? configFile(dir)
+        : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`,
+    ),
+    ...folder,
+    ...server,
+    ...(await checkConfiguredPlugins(subject)),
+    ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : []),
+  ];
 }
 
 function tryConfig(dir: string): Config | Check {
@@ -54,7 +74,11 @@ function tryConfig(dir: string): Config | Check {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const more = error.problems.length > 1 ? ` (and ${error.problems.length - 1} more)` : '';
-    return fail('config', `${firstLine(error)}${more}`, 'Correct it. `collab config check` shows all problems, `collab config example` all options.');
+    return fail(
+      'config',
+      `${firstLine(error)}${more}`,
+      'Correct it. `collab config check` shows all problems, `collab config example` all options.',
+    );
   }
 }
 

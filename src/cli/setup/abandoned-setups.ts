@@ -15,14 +15,17 @@ export function setupFolder(dataDir: string): string {
 }
 
 /**
- * Records this process as the owner of a `setupFolder`, atomically, so that a killed setup can be recognised. Touches the
- * folder every minute while it exists.
+ * Records this process as the owner of a `setupFolder`, atomically, so that a killed setup can be recognised. Touches
+ * the folder every minute while it exists.
  */
 export async function claimSetup(folder: string): Promise<void> {
   const temporary = join(folder, `${OWNER}.draft`);
   await writeFile(temporary, JSON.stringify(currentProcess()), { mode: 0o600 });
   await rename(temporary, join(folder, OWNER));
-  const touching = setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(touching)), TOUCH_MS);
+  const touching = setInterval(
+    () => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(touching)),
+    TOUCH_MS,
+  );
   touching.unref();
 }
 

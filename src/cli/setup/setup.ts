@@ -23,8 +23,8 @@ export interface Setup {
 }
 
 /**
- * Creates what a folder lacks, as `createFolder`, with the first environment in a new store, and with the first thread of the demo
- * page if the configuration has it.
+ * Creates what a folder lacks, as `createFolder`, with the first environment in a new store, and with the first thread
+ * of the demo page if the configuration has it.
  *
  * @returns the keys, or null if there was a store already, which is left unchanged
  */
@@ -40,13 +40,18 @@ export function setUp(dir: string, config: Config): Promise<Setup | null> {
 }
 
 /**
- * Creates what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears complete or not at all,
- * and all of it is on the disk when this resolves, so after a crash or power cut there is no partly created folder.
- * Removes abandoned setups. If `fill` rejects, no store is created.
+ * Creates what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears complete or not
+ * at all, and all of it is on the disk when this resolves, so after a crash or power cut there is no partly created
+ * folder. Removes abandoned setups. If `fill` rejects, no store is created.
  *
- * @returns the result of `fill`, or null if there was a store already or another process created one meanwhile; it is unchanged
+ * @returns the result of `fill`, or null if there was a store already or another process created one meanwhile; it is
+ *   unchanged
  */
-export async function createFolder<T>(dir: string, config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+export async function createFolder<T>(
+  dir: string,
+  config: Config,
+  fill: (ctx: Context) => Promise<T>,
+): Promise<T | null> {
   await ensureFolder(dir);
   await removeAbandonedSetups(config.dataDir);
   const filled = hasStore(config) ? null : await createStore(config, fill);
@@ -113,8 +118,8 @@ async function renameUnlessExists(from: string, to: string): Promise<boolean> {
 }
 
 /**
- * Writes the options that operators change first, and the schema that editors check them by. All others keep their defaults,
- * including those of later releases.
+ * Writes the options that operators change first, and the schema that editors check them by. All others keep their
+ * defaults, including those of later releases.
  */
 async function writeConfig(dir: string, { host, port }: Config): Promise<void> {
   await writeDurably(schemaFile(dir), renderSchema());

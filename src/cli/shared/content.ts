@@ -47,7 +47,13 @@ export function addContentOptions(command: Command, metadata: string): Command {
  * @throws {CollabError} naming an option that is not JSON
  * @throws {Failure} for standard input that is too long or not text
  */
-export async function contentInput({ body, mention, attach, metadata, position }: ContentOptions): Promise<Record<string, unknown>> {
+export async function contentInput({
+  body,
+  mention,
+  attach,
+  metadata,
+  position,
+}: ContentOptions): Promise<Record<string, unknown>> {
   return {
     ...(metadata !== undefined && { metadata: parseJson(metadata, '--metadata') }),
     ...(position !== undefined && { position: parseJson(position, '--position') }),
@@ -58,12 +64,21 @@ export async function contentInput({ body, mention, attach, metadata, position }
   };
 }
 
-/** Runs `work` as the operator in an environment, with the filters of plugins. A refusal of a field names the option that set it. */
-export async function writeContent<T>(at: Invocation, env: string, work: (ctx: Context, actor: BackendActor, config: Config) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` as the operator in an environment, with the filters of plugins. A refusal of a field names the option
+ * that set it.
+ */
+export async function writeContent<T>(
+  at: Invocation,
+  env: string,
+  work: (ctx: Context, actor: BackendActor, config: Config) => Promise<T>,
+): Promise<T> {
   return withStore(at, async (ctx, config) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
     const { withFilters } = await import('./with-filters.ts');
-    return withFilters(ctx, config, undefined, (filters) => namingOptions(() => work({ ...ctx, filters }, actor, config)));
+    return withFilters(ctx, config, undefined, (filters) =>
+      namingOptions(() => work({ ...ctx, filters }, actor, config)),
+    );
   });
 }
 
@@ -92,7 +107,8 @@ async function readText(): Promise<string> {
   for await (const chunk of process.stdin) {
     chunks.push(chunk as Buffer);
     size += (chunk as Buffer).byteLength;
-    if (size > MAX_INPUT_BYTES) throw usageFailure(`--body must be at most ${MAX_INPUT_BYTES} bytes of standard input.`);
+    if (size > MAX_INPUT_BYTES)
+      throw usageFailure(`--body must be at most ${MAX_INPUT_BYTES} bytes of standard input.`);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)).replace(/[\r\n]+$/, '');

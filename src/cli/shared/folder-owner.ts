@@ -14,9 +14,9 @@ interface Owner {
 }
 
 /**
- * Makes a process of root one of the user who owns the data folder, or the folder `dir` while there is no data folder: otherwise the
- * server, which runs as that user, could not use what a command leaves in it (decision 67). Call it before anything in the folder
- * is touched. Does nothing for folders of root, and while there is no folder.
+ * Makes a process of root one of the user who owns the data folder, or the folder `dir` while there is no data folder:
+ * otherwise the server, which runs as that user, could not use what a command leaves in it (decision 67). Call it
+ * before anything in the folder is touched. Does nothing for folders of root, and while there is no folder.
  *
  * @throws {Failure} if the system does not allow it, or that user may not read the program
  */
@@ -53,9 +53,10 @@ function setIdentity({ uid, gid }: Owner, dir: string): void {
     process.setgid?.(gid);
     process.setuid?.(uid);
   } catch {
-    throw new Failure(`The folder ${dir} belongs to ${describeUser(uid)}, and the system does not let this process of root become that user.`, [
-      `Run the command as that user: setpriv --reuid ${uid} --regid ${gid} --clear-groups collab …`,
-    ]);
+    throw new Failure(
+      `The folder ${dir} belongs to ${describeUser(uid)}, and the system does not let this process of root become that user.`,
+      [`Run the command as that user: setpriv --reuid ${uid} --regid ${gid} --clear-groups collab …`],
+    );
   }
 }
 
@@ -78,9 +79,10 @@ function requireProgram({ uid }: Owner, dir: string): void {
       accessSync(path, path === program ? constants.R_OK : constants.X_OK);
       accessSync(dirname(realpathSync(path)), constants.R_OK | constants.X_OK);
     } catch {
-      throw new Failure(`The folder ${dir} belongs to ${describeUser(uid)}, as whom root runs commands on it; but that user may not read ${path}.`, [
-        'Install Node.js and Collab where every user may read them, such as in /opt.',
-      ]);
+      throw new Failure(
+        `The folder ${dir} belongs to ${describeUser(uid)}, as whom root runs commands on it; but that user may not read ${path}.`,
+        ['Install Node.js and Collab where every user may read them, such as in /opt.'],
+      );
     }
   }
 }

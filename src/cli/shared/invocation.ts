@@ -16,7 +16,10 @@ export function invocationOf(command: Command): Invocation {
   return { dir: chooseFolder(dir), json: json === true };
 }
 
-/** The folder that --dir names, else the variable COLLAB_DIR; without both the current folder if it contains a config.json, else ./collab. */
+/**
+ * The folder that --dir names, else the variable COLLAB_DIR; without both the current folder if it contains a
+ * config.json, else ./collab.
+ */
 export function chooseFolder(dir: string | undefined): string {
   const named = dir ?? process.env['COLLAB_DIR'];
   if (named !== undefined && named !== '') return resolve(named);

@@ -22,7 +22,12 @@ export interface Listed<T> {
  * @param read one page of the list
  * @throws {Failure} for an invalid limit
  */
-export async function listItems<T>(list: ListKind, filters: Readonly<Record<string, string | undefined>>, limit: string, read: (query: ListQuery) => Promise<Page>): Promise<Listed<T>> {
+export async function listItems<T>(
+  list: ListKind,
+  filters: Readonly<Record<string, string | undefined>>,
+  limit: string,
+  read: (query: ListQuery) => Promise<Page>,
+): Promise<Listed<T>> {
   const most = integerOption('limit', limit, 1, MAX_LISTED);
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(filters)) if (value !== undefined) search.set(name, value);

@@ -30,15 +30,18 @@ export async function loadFolderConfig(dir: string, flags: ConfigSources['flags'
  * @throws {Failure} if the folder has no store
  * @throws {ConfigError} if its configuration is invalid
  */
-export async function withStore<T>({ dir }: Invocation, work: (ctx: Context, config: Config) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  { dir }: Invocation,
+  work: (ctx: Context, config: Config) => Promise<T>,
+): Promise<T> {
   const config = await loadFolderConfig(dir);
   if (!hasStore(config)) throw noFolderFailure(dir);
   return useStore(config, (ctx) => work(ctx, config));
 }
 
 /**
- * Opens the store of a configuration (creating it if there is none), runs `work` on it and closes it. On SIGINT or SIGTERM
- * the store is closed before `work` is done, which makes `work` fail.
+ * Opens the store of a configuration (creating it if there is none), runs `work` on it and closes it. On SIGINT or
+ * SIGTERM the store is closed before `work` is done, which makes `work` fail.
  *
  * @throws {InterruptedError} after such a signal
  */

@@ -3,7 +3,10 @@ import { userInfo } from 'node:os';
 const ROOT = 'root';
 let called: string | undefined;
 
-/** The name of the operating system's user who has called the command, for the audit log, e.g. `root (sudo by ann)`. It stays as it was at the first call. */
+/**
+ * The name of the operating system's user who has called the command, for the audit log, e.g. `root (sudo by ann)`. It
+ * stays as it was at the first call.
+ */
 export function operatorName(): string {
   return (called ??= callerName());
 }

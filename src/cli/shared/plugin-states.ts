@@ -15,10 +15,18 @@ export interface PluginState {
   readonly options: readonly string[];
 }
 
-/** The state of the plugin of each entry, in the order of the entries. Of several with one name, the server loads the first that takes it. */
-export async function findPluginStates(entries: readonly PluginEntry[], publicUrl: string): Promise<readonly PluginState[]> {
+/**
+ * The state of the plugin of each entry, in the order of the entries. Of several with one name, the server loads the
+ * first that takes it.
+ */
+export async function findPluginStates(
+  entries: readonly PluginEntry[],
+  publicUrl: string,
+): Promise<readonly PluginState[]> {
   const outcomes = await checkEach(entries, publicUrl);
-  const states = new Map(entries.map((entry, index) => [entry, stateOf(entry, outcomes[index] as PromiseSettledResult<PluginInfo>)]));
+  const states = new Map(
+    entries.map((entry, index) => [entry, stateOf(entry, outcomes[index] as PromiseSettledResult<PluginInfo>)]),
+  );
   const names = new PluginNames();
   for (const entry of inNamingOrder(entries)) {
     const info = states.get(entry)?.info;
@@ -35,7 +43,8 @@ export async function findPluginStates(entries: readonly PluginEntry[], publicUr
 function stateOf(entry: PluginEntry, outcome: PromiseSettledResult<PluginInfo>): PluginState {
   if (outcome.status === 'rejected') return failed(entry, outcome.reason);
   const info = outcome.value;
-  const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
+  const enabled =
+    info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
   return { entry, state: enabled ? 'enabled' : 'disabled', info, reason: null, options: [] };
 }
 

@@ -17,12 +17,28 @@ export interface Readiness {
 export async function readinessOf({ address }: RunningServer): Promise<Readiness> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const answer = (await response.json()) as { checks?: Readonly<Record<string, unknown>>; missingPlugins?: number; background?: string };
+    const answer = (await response.json()) as {
+      checks?: Readonly<Record<string, unknown>>;
+      missingPlugins?: number;
+      background?: string;
+    };
     const { checks = {}, missingPlugins = 0 } = answer;
     const backgroundFailing = answer.background === 'failing';
     if (response.ok) return { ready: true, reason: '', missingPlugins, backgroundFailing };
-    return { ready: false, missingPlugins, backgroundFailing, reason: Object.entries(checks).map(([name, found]) => `${name}: ${String(found)}`).join(', ') };
+    return {
+      ready: false,
+      missingPlugins,
+      backgroundFailing,
+      reason: Object.entries(checks)
+        .map(([name, found]) => `${name}: ${String(found)}`)
+        .join(', '),
+    };
   } catch {
-    return { ready: false, reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s`, missingPlugins: 0, backgroundFailing: false };
+    return {
+      ready: false,
+      reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s`,
+      missingPlugins: 0,
+      backgroundFailing: false,
+    };
   }
 }

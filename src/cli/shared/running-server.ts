@@ -25,8 +25,13 @@ export function removeServerFile(dataDir: string): void {
   if (readServerFile(dataDir)?.pid === process.pid) rmSync(join(dataDir, FILE), { force: true });
 }
 
-/** Finds the server that is running on a data folder: its pid, and its endpoint once it is ready. Null if none is running. */
-export function findRunningServer(dataDir: string): { readonly pid: number; readonly endpoint: RunningServer | null } | null {
+/**
+ * Finds the server that is running on a data folder: its pid, and its endpoint once it is ready. Null if none is
+ * running.
+ */
+export function findRunningServer(
+  dataDir: string,
+): { readonly pid: number; readonly endpoint: RunningServer | null } | null {
   const owner = lockOwner(dataDir);
   if (owner === null) return null;
   const written = readServerFile(dataDir);

@@ -6,7 +6,10 @@ import { DataError } from '../../model/errors.ts';
 import type { LockHolder } from '../../ports/lock-holders.ts';
 import { interruptible } from '../terminal/interruption.ts';
 
-/** For how long the same process must be seen with the same lock, while the store cannot be opened, until it counts as blocking it. */
+/**
+ * For how long the same process must be seen with the same lock, while the store cannot be opened, until it counts as
+ * blocking it.
+ */
 const HELD_MS = 4_000;
 const POLL_MS = 100;
 
@@ -19,8 +22,8 @@ export type StoreTrial =
   | { readonly outcome: 'blocked'; readonly holder: LockHolder };
 
 /**
- * Opens the store of a folder in another process first: a damaged file can crash that, and a lock that another process keeps would
- * block this one, so that it could not even react to a signal.
+ * Opens the store of a folder in another process first: a damaged file can crash that, and a lock that another process
+ * keeps would block this one, so that it could not even react to a signal.
  *
  * @throws {InterruptedError} on SIGINT or SIGTERM
  */
@@ -39,7 +42,8 @@ export async function tryStore(dir: string, config: Config): Promise<StoreTrial>
 }
 
 /**
- * As `tryStore`, if another process has a lock of the store now. The lock of a healthy process is free again in milliseconds.
+ * As `tryStore`, if another process has a lock of the store now. The lock of a healthy process is free again in
+ * milliseconds.
  *
  * @throws {DataError} if a process keeps the store from being opened
  * @throws {InterruptedError} on SIGINT or SIGTERM
@@ -54,18 +58,27 @@ export async function requireFreeStore(dir: string, config: Config): Promise<voi
 export function describeBlocked({ pid, file }: LockHolder): [finding: string, remedy: string] {
   const { command, stopped } = processInfo(pid);
   const about = [command, stopped ? 'stopped' : null].filter((part) => part !== null).join(', ');
-  const remedy = stopped ? `Resume it: kill -CONT ${pid}; or end it: kill -KILL ${pid}` : `Find out what the process is waiting for, or end it: kill -KILL ${pid}. A worker of a running server is replaced.`;
-  return [`The store cannot be opened: process ${pid}${about === '' ? '' : ` (${about})`} has kept its lock ${file} for ${HELD_MS / 1_000} s, so that no write succeeds`, remedy];
+  const remedy = stopped
+    ? `Resume it: kill -CONT ${pid}; or end it: kill -KILL ${pid}`
+    : `Find out what the process is waiting for, or end it: kill -KILL ${pid}. A worker of a running server is replaced.`;
+  return [
+    `The store cannot be opened: process ${pid}${about === '' ? '' : ` (${about})`} has kept its lock ${file} for ${HELD_MS / 1_000} s, so that no write succeeds`,
+    remedy,
+  ];
 }
 
 function endOf(child: ChildProcess): Promise<StoreTrial> {
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('exit', (_code, signal) => resolve(signal === null ? { outcome: 'ended' } : { outcome: 'crashed', signal }));
+    child.once('exit', (_code, signal) =>
+      resolve(signal === null ? { outcome: 'ended' } : { outcome: 'crashed', signal }),
+    );
   });
 }
 
-/** Resolves when a process other than those given has been seen with the same lock for `HELD_MS`; never after `signal`. */
+/**
+ * Resolves when a process other than those given has been seen with the same lock for `HELD_MS`; never after `signal`.
+ */
 function blocked(config: Config, except: readonly (number | undefined)[], signal: AbortSignal): Promise<StoreTrial> {
   return new Promise((resolve) => {
     let heldSince = new Map<string, number>();

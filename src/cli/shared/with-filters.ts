@@ -9,15 +9,23 @@ import { Failure } from '../failure.ts';
 const STDERR = 2;
 
 /**
- * Runs `work` with the filters of the configured plugins, as the web workers of a server have them; undefined if there are none.
+ * Runs `work` with the filters of the configured plugins, as the web workers of a server have them; undefined if there
+ * are none.
  *
  * @param dryNow for a dry run, in which everything that plugins write is dropped: the time that they see
  * @throws {Failure} if a plugin that is not optional cannot be loaded
  */
-export async function withFilters<T>(ctx: Context, config: Config, dryNow: (() => number) | undefined, work: (filters: Filters | undefined) => Promise<T>): Promise<T> {
+export async function withFilters<T>(
+  ctx: Context,
+  config: Config,
+  dryNow: (() => number) | undefined,
+  work: (filters: Filters | undefined) => Promise<T>,
+): Promise<T> {
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
   const plugins = await loadWebPlugins({ ctx, config, log, dryNow }).catch((error: unknown) => {
-    throw error instanceof PluginError ? new Failure(error.message, ['`collab plugin check` shows all problems.'], 2) : error;
+    throw error instanceof PluginError
+      ? new Failure(error.message, ['`collab plugin check` shows all problems.'], 2)
+      : error;
   });
   try {
     return await work(plugins.filters);

@@ -25,10 +25,12 @@ export interface InterruptionWatch {
 }
 
 /**
- * Calls `close` on SIGINT or SIGTERM, which makes the command fail at its next read of the store. If the command has not
- * ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit at once.
+ * Calls `close` on SIGINT or SIGTERM, which makes the command fail at its next read of the store. If the command has
+ * not ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit
+ * at once.
  *
- * @param closeMs if `close` takes longer, in milliseconds, because another process blocks the store, the signal ends the process
+ * @param closeMs if `close` takes longer, in milliseconds, because another process blocks the store, the signal ends
+ *   the process
  */
 export function watchForInterruption(close: () => Promise<void>, closeMs?: number): InterruptionWatch {
   let interrupted: InterruptedError | null = null;
@@ -58,8 +60,8 @@ function endBy(signal: NodeJS.Signals): void {
 }
 
 /**
- * Runs `work` with a signal that is aborted on SIGINT or SIGTERM. Then waits until `work` has ended, however long that takes,
- * so that it can remove what it has written. A second SIGINT or SIGTERM makes the process exit at once.
+ * Runs `work` with a signal that is aborted on SIGINT or SIGTERM. Then waits until `work` has ended, however long that
+ * takes, so that it can remove what it has written. A second SIGINT or SIGTERM makes the process exit at once.
  *
  * @throws {InterruptedError} if `work` fails after a SIGINT or SIGTERM
  */

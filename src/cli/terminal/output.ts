@@ -26,7 +26,14 @@ export function printResult(json: boolean, value: unknown, human: () => string):
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings.map((heading) => heading.toUpperCase()), ...rows.map((row) => row.map(printable))];
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
-  return lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n');
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }
 
 /** Formats names and values, one pair per line, with aligned values. Replaces unprintable characters. */
@@ -35,7 +42,10 @@ export function keyValues(pairs: readonly (readonly [name: string, value: string
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`).join('\n');
 }
 
-/** Formats the next steps, to follow a result. `collab` commands are shown as they can be called here, on the same folder. */
+/**
+ * Formats the next steps, to follow a result. `collab` commands are shown as they can be called here, on the same
+ * folder.
+ */
 export function nextSteps(...lines: readonly string[]): string {
   return `\nNext:\n${lines.map((line) => `  ${toInvokedCommand(line)}`).join('\n')}`;
 }
@@ -46,8 +56,8 @@ export function excerpt(text: string): string {
 }
 
 /**
- * Replaces `collab` at the start of a command line by the way this process was called, because it may not be installed, and
- * adds the folder that was given with --dir. Other lines are returned as they are.
+ * Replaces `collab` at the start of a command line by the way this process was called, because it may not be installed,
+ * and adds the folder that was given with --dir. Other lines are returned as they are.
  */
 export function toInvokedCommand(line: string): string {
   if (!line.startsWith('collab ')) return line;
@@ -55,11 +65,15 @@ export function toInvokedCommand(line: string): string {
 }
 
 /**
- * Adds the folder that was given with --dir to each command in a text that tells the operator what to do. Commands are in
- * backticks (`collab doctor`); nothing else changes. Not for texts that contain input, or name a command without asking for it.
+ * Adds the folder that was given with --dir to each command in a text that tells the operator what to do. Commands are
+ * in backticks (`collab doctor`); nothing else changes. Not for texts that contain input, or name a command without
+ * asking for it.
  */
 export function withDirOption(text: string): string {
-  return text.split('`').map((part, index) => (index % 2 === 1 && part.startsWith('collab ') ? onSameFolder(part) : part)).join('`');
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 === 1 && part.startsWith('collab ') ? onSameFolder(part) : part))
+    .join('`');
 }
 
 /** Adds the folder that was given with --dir to a command line, unless it names one or needs none. */

@@ -9,7 +9,10 @@ const FIRST_MS = 1_000;
 /** How often progress is shown. A terminal's line is overwritten; a file gets another line. */
 const INTERVAL_MS = { terminal: 200, file: 5_000 };
 
-/** Shows the progress of a long task on standard error: one changing line on a terminal, otherwise a line every few seconds. */
+/**
+ * Shows the progress of a long task on standard error: one changing line on a terminal, otherwise a line every few
+ * seconds.
+ */
 export class Progress {
   readonly #output: ProgressOutput;
   #shownAt = performance.now() + FIRST_MS - INTERVAL_MS.terminal;

@@ -28,10 +28,16 @@ const standardTerminal: Terminal = { input: process.stdin, output: process.stder
  * @throws {Failure} on another answer or none (Ctrl-D), and if there is no terminal
  * @throws {InterruptedError} on Ctrl-C
  */
-export async function confirmDestruction({ warning, answer, yes }: ConfirmationPrompt, { input, output }: Terminal = standardTerminal): Promise<void> {
+export async function confirmDestruction(
+  { warning, answer, yes }: ConfirmationPrompt,
+  { input, output }: Terminal = standardTerminal,
+): Promise<void> {
   if (yes) return;
   if (input.isTTY !== true) {
-    throw usageFailure(`${warning} It needs a confirmation, but there is no terminal to ask on. Nothing was changed.`, 'Add --yes to confirm.');
+    throw usageFailure(
+      `${warning} It needs a confirmation, but there is no terminal to ask on. Nothing was changed.`,
+      'Add --yes to confirm.',
+    );
   }
   const given = await ask(`${warning}\nType ${answer} to continue: `, { input, output });
   if (given.trim() !== answer) throw new Failure('Nothing was changed.');
@@ -44,7 +50,11 @@ export async function confirmDestruction({ warning, answer, yes }: ConfirmationP
  * @throws {InterruptedError} on Ctrl-C
  */
 export async function askPassword({ input, output }: Terminal = standardTerminal): Promise<string> {
-  if (input.isTTY !== true) throw usageFailure('A password is required, but there is no terminal to ask for it.', 'Pass it with --password <text>.');
+  if (input.isTTY !== true)
+    throw usageFailure(
+      'A password is required, but there is no terminal to ask for it.',
+      'Pass it with --password <text>.',
+    );
   const first = await askHidden('Password (at least 12 characters): ', { input, output });
   const second = await askHidden('Repeat the password: ', { input, output });
   if (first !== second) throw new Failure('The two passwords differ. Nothing was changed.');
@@ -53,7 +63,10 @@ export async function askPassword({ input, output }: Terminal = standardTerminal
 
 /** As `ask`, without echo: readline echoes to a stream that nothing reads. */
 async function askHidden(question: string, { input, output }: Terminal): Promise<string> {
-  const sink = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: true, columns: 80 });
+  const sink = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), {
+    isTTY: true,
+    columns: 80,
+  });
   // Written after readline has turned off the terminal's own echo.
   const typed = ask('', { input, output: sink });
   output.write(question);

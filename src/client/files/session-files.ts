@@ -36,7 +36,9 @@ export class SessionFiles implements CollabFiles {
   async upload(file: Blob, options: UploadOptions = {}): Promise<Attachment> {
     const filename = options.filename ?? ('name' in file && typeof file.name === 'string' ? file.name : 'file');
     const { serverUrl, credentials, fetch } = this.#deps;
-    const attachment = await credentials.authorize((headers) => sendUpload({ url: `${serverUrl}/api/v1/upload`, headers, file, filename, options, fetch }));
+    const attachment = await credentials.authorize((headers) =>
+      sendUpload({ url: `${serverUrl}/api/v1/upload`, headers, file, filename, options, fetch }),
+    );
     this.#uploaded.set(attachment.id, attachment);
     return attachment;
   }
@@ -49,7 +51,12 @@ export class SessionFiles implements CollabFiles {
   async blob(attachment: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
     const { credentials, fetch } = this.#deps;
     return credentials.authorize(async (headers) => {
-      const response = await fetchResponse(fetch, addressOf(attachment, thumb), { headers, signal }, `Loading ${attachment.filename}`);
+      const response = await fetchResponse(
+        fetch,
+        addressOf(attachment, thumb),
+        { headers, signal },
+        `Loading ${attachment.filename}`,
+      );
       return response.blob();
     });
   }
@@ -86,7 +93,10 @@ export class SessionFiles implements CollabFiles {
   #revoke(key: string): void {
     const url = this.#urls.get(key);
     this.#urls.delete(key);
-    url?.then((address) => URL.revokeObjectURL(address), () => undefined);
+    url?.then(
+      (address) => URL.revokeObjectURL(address),
+      () => undefined,
+    );
   }
 }
 

@@ -18,8 +18,8 @@ interface InboxPage {
 }
 
 /**
- * The inbox of a session, see `CollabInbox`. An event about it makes it load the newest notifications again, because the number
- * of unread ones counts those that are not loaded. Notifications of a deleted comment are left out at once.
+ * The inbox of a session, see `CollabInbox`. An event about it makes it load the newest notifications again, because
+ * the number of unread ones counts those that are not loaded. Notifications of a deleted comment are left out at once.
  */
 export class SessionInbox implements CollabInbox {
   readonly #link: SessionLink;
@@ -87,7 +87,8 @@ export class SessionInbox implements CollabInbox {
   }
 
   #withoutDeleted({ items, unreadCount }: InboxPage): InboxPage {
-    const isDeleted = ({ commentId, threadId }: InboxItem): boolean => this.#deleted.has(commentId) || this.#deleted.has(threadId);
+    const isDeleted = ({ commentId, threadId }: InboxItem): boolean =>
+      this.#deleted.has(commentId) || this.#deleted.has(threadId);
     const unread = items.filter((item) => item.readAt === null && isDeleted(item)).length;
     return { items: items.filter((item) => !isDeleted(item)), unreadCount: Math.max(0, unreadCount - unread) };
   }
@@ -117,7 +118,8 @@ export class SessionInbox implements CollabInbox {
     } catch (thrown) {
       const error = asCollabError(thrown, 'Loading the inbox');
       // A server of an earlier release does not know the message.
-      if (error.code !== 'network') this.#set({ status: error.code === 'invalid_request' ? 'unavailable' : 'failed', error });
+      if (error.code !== 'network')
+        this.#set({ status: error.code === 'invalid_request' ? 'unavailable' : 'failed', error });
     } finally {
       this.#loading = false;
     }

@@ -18,8 +18,9 @@ export interface EventPage {
 export type EventList = Promise<EventPage> & AsyncIterable<StreamEvent>;
 
 /**
- * Reads the first page at once, and the others as an iteration needs them. Each further iteration reads the log anew. An iteration rejects with `protocol` if events
- * between two pages are lost: the log was replaced, or trimmed meanwhile.
+ * Reads the first page at once, and the others as an iteration needs them. Each further iteration reads the log anew.
+ * An iteration rejects with `protocol` if events between two pages are lost: the log was replaced, or trimmed
+ * meanwhile.
  */
 export function eventList(read: (since: number) => Promise<EventPage>, since: number): EventList {
   const first = read(since);
@@ -33,13 +34,20 @@ export function eventList(read: (since: number) => Promise<EventPage>, since: nu
   });
 }
 
-async function* iterate(read: (since: number) => Promise<EventPage>, first: Promise<EventPage>): AsyncGenerator<StreamEvent, void, undefined> {
+async function* iterate(
+  read: (since: number) => Promise<EventPage>,
+  first: Promise<EventPage>,
+): AsyncGenerator<StreamEvent, void, undefined> {
   const { epoch } = await first;
-  for (let page = await first; ; ) {
+  for (let page = await first; ;) {
     yield* page.items;
     const { nextSince } = page;
     if (nextSince === undefined) return;
     page = await read(nextSince);
-    if (page.epoch !== epoch || page.oldestSeq > nextSince + 1) throw new CollabError('protocol', `The events after position ${nextSince} are gone: read all data again, and events from position ${page.seq} of the epoch ${page.epoch}.`);
+    if (page.epoch !== epoch || page.oldestSeq > nextSince + 1)
+      throw new CollabError(
+        'protocol',
+        `The events after position ${nextSince} are gone: read all data again, and events from position ${page.seq} of the epoch ${page.epoch}.`,
+      );
   }
 }

@@ -20,9 +20,12 @@ export function pages<T>(read: (query: Query) => Promise<Page<T>>, options: Page
   return { [Symbol.asyncIterator]: () => iterate(read, options) };
 }
 
-async function* iterate<T>(read: (query: Query) => Promise<Page<T>>, options: PageOptions): AsyncGenerator<T, void, undefined> {
+async function* iterate<T>(
+  read: (query: Query) => Promise<Page<T>>,
+  options: PageOptions,
+): AsyncGenerator<T, void, undefined> {
   const query = { limit: 100, ...options } as Query;
-  for (let cursor: string | undefined; ; ) {
+  for (let cursor: string | undefined; ;) {
     const page = await read(cursor === undefined ? query : { ...query, cursor });
     yield* page.items;
     if (page.nextCursor === undefined) return;

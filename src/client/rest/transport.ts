@@ -18,7 +18,10 @@ export interface ClientOptions {
   readonly maxRetries?: number | undefined;
   /** How long one attempt may take, in milliseconds. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
-  /** The delay before the first repetition, which doubles up to 20 s, in milliseconds; half of it is random. Default: 500. */
+  /**
+   * The delay before the first repetition, which doubles up to 20 s, in milliseconds; half of it is random. Default:
+   * 500.
+   */
   readonly retryDelayMs?: number | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
@@ -50,9 +53,11 @@ export class Transport {
   readonly #base: string;
 
   constructor(options: ClientOptions) {
-    if (!/^https?:\/\/[^/]/.test(options.serverUrl)) throw new CollabError('invalid_request', 'serverUrl must begin with https:// or http://');
+    if (!/^https?:\/\/[^/]/.test(options.serverUrl))
+      throw new CollabError('invalid_request', 'serverUrl must begin with https:// or http://');
     // Not `startsWith`: an environment variable that is not set is undefined.
-    if (!/^sk_\w/.test(options.secretKey)) throw new CollabError('invalid_request', 'secretKey must be a key that begins with sk_');
+    if (!/^sk_\w/.test(options.secretKey))
+      throw new CollabError('invalid_request', 'secretKey must be a key that begins with sk_');
     this.#options = options;
     this.#base = `${options.serverUrl.replace(/\/+$/, '')}/api/v1`;
   }
@@ -77,14 +82,18 @@ export class Transport {
       } catch (thrown) {
         error = asCollabError(thrown, `${call.method} ${call.path}`);
       }
-      if (isLost && isGone(error) && call.method === 'DELETE') return { head: { status: 200, header: () => null }, body: '{"deleted":true}' };
+      if (isLost && isGone(error) && call.method === 'DELETE')
+        return { head: { status: 200, header: () => null }, body: '{"deleted":true}' };
       if (attempt >= maxRetries || !isTransient(error)) throw error;
       isLost ||= error.status === 0 || error.status >= 500;
       await pause(delayOf(error, retryDelayMs * 2 ** attempt), call.options?.signal);
     }
   }
 
-  async #attempt({ method, path, query, body, form, headers, options }: Call, idempotencyKey: string | undefined): Promise<{ head: ResponseHead; body: string }> {
+  async #attempt(
+    { method, path, query, body, form, headers, options }: Call,
+    idempotencyKey: string | undefined,
+  ): Promise<{ head: ResponseHead; body: string }> {
     const { secretKey, timeoutMs = 30_000, fetch: send = fetch } = this.#options;
     const timeout = new AbortController();
     const stop = (): void => timeout.abort();
@@ -103,10 +112,15 @@ export class Transport {
         body: form ?? (body === undefined ? null : JSON.stringify(body)),
         signal: timeout.signal,
       });
-      return { head: { status: response.status, header: (name) => response.headers.get(name) }, body: await response.text() };
+      return {
+        head: { status: response.status, header: (name) => response.headers.get(name) },
+        body: await response.text(),
+      };
     } catch (thrown) {
-      if (options?.signal?.aborted === true) throw new CollabError('aborted', `${method} ${path} was cancelled.`, { cause: thrown });
-      if (timeout.signal.aborted) throw new CollabError('timeout', `${method} ${path} got no answer within ${timeoutMs} ms.`, { cause: thrown });
+      if (options?.signal?.aborted === true)
+        throw new CollabError('aborted', `${method} ${path} was cancelled.`, { cause: thrown });
+      if (timeout.signal.aborted)
+        throw new CollabError('timeout', `${method} ${path} got no answer within ${timeoutMs} ms.`, { cause: thrown });
       throw thrown;
     } finally {
       clearTimeout(timer);
@@ -115,12 +129,17 @@ export class Transport {
   }
 }
 
-/** Whether the server says that the record does not exist. After an attempt whose response was lost, that attempt has deleted it. */
+/**
+ * Whether the server says that the record does not exist. After an attempt whose response was lost, that attempt has
+ * deleted it.
+ */
 function isGone({ code, status }: CollabError): boolean {
   return status === 404 && code !== 'route_not_found';
 }
 
-/** Whether a repetition may succeed. A POST has an idempotency key, and the other methods have the same effect twice. */
+/**
+ * Whether a repetition may succeed. A POST has an idempotency key, and the other methods have the same effect twice.
+ */
 function isTransient({ code, status, retryAfter }: CollabError): boolean {
   if (code === 'aborted') return false;
   if (retryAfter !== null && retryAfter > MAX_RETRY_AFTER_S) return false;
@@ -151,7 +170,8 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 function searchOf(query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) if (one !== undefined) search.append(name, String(one));
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value])
+      if (one !== undefined) search.append(name, String(one));
   }
   const text = search.toString();
   return text === '' ? '' : `?${text}`;

@@ -12,9 +12,9 @@ export interface BaseThread {
 export type ListedThread = Thread & { readonly comments: readonly Comment[] };
 
 /**
- * The threads of one room as the server has them: a loaded list and the events after it. The list may be newer than the first
- * events that are applied to it. Each event sets the state that it carries, whatever the state before, so the result is
- * right after the last one.
+ * The threads of one room as the server has them: a loaded list and the events after it. The list may be newer than the
+ * first events that are applied to it. Each event sets the state that it carries, whatever the state before, so the
+ * result is right after the last one.
  */
 export class RoomBase {
   readonly #threads = new Map<string, BaseThread>();
@@ -37,7 +37,9 @@ export class RoomBase {
 
   /** All threads, newest first, as the server lists them. */
   get threads(): readonly BaseThread[] {
-    this.#sorted ??= [...this.#threads.values()].sort((a, b) => compare(b.thread.createdAt, a.thread.createdAt) || compare(b.thread.id, a.thread.id));
+    this.#sorted ??= [...this.#threads.values()].sort(
+      (a, b) => compare(b.thread.createdAt, a.thread.createdAt) || compare(b.thread.id, a.thread.id),
+    );
     return this.#sorted;
   }
 
@@ -71,7 +73,13 @@ export const firstCommentId = (threadId: string): string => `${threadId}-first`;
 /** Whether a comment of a thread has this id, or had it before the server confirmed the thread. */
 function isComment({ id, createdAt, userId }: Comment, thread: Thread, commentId: string): boolean {
   // Of the comments of that user in the same millisecond, the first one has an id of the server.
-  return id === commentId || (commentId === firstCommentId(thread.id) && createdAt === thread.createdAt && userId === thread.userId && !id.startsWith('cm_c'));
+  return (
+    id === commentId ||
+    (commentId === firstCommentId(thread.id) &&
+      createdAt === thread.createdAt &&
+      userId === thread.userId &&
+      !id.startsWith('cm_c'))
+  );
 }
 
 /** The comment of a thread with this id, as `isComment` understands it. */
@@ -90,27 +98,60 @@ function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
     case 'comment.updated':
       return withComments(entry, putComment(comments, event.data), event.at);
     case 'comment.deleted':
-      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, () => null), event.at);
+      return withComments(
+        entry,
+        changeComment(entry.thread, comments, event.data.commentId, () => null),
+        event.at,
+      );
     case 'moderation.held':
       return withComments(entry, putComment(comments, event.data.comment));
     case 'moderation.rejected':
-      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, (comment) => (comment.status ? comment.published : comment)));
+      return withComments(
+        entry,
+        changeComment(entry.thread, comments, event.data.commentId, (comment) =>
+          comment.status ? comment.published : comment,
+        ),
+      );
     case 'reaction.created': {
       const reaction = event.data;
-      return withComments(entry, changeComment(entry.thread, comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
+      return withComments(
+        entry,
+        changeComment(entry.thread, comments, reaction.commentId, (comment) => ({
+          ...comment,
+          reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction],
+        })),
+        event.at,
+      );
     }
     case 'reaction.deleted': {
       const { commentId, reactionId } = event.data;
-      return withComments(entry, changeComment(entry.thread, comments, commentId, (comment) => ({ ...comment, reactions: comment.reactions.filter(({ id }) => id !== reactionId) })), event.at);
+      return withComments(
+        entry,
+        changeComment(entry.thread, comments, commentId, (comment) => ({
+          ...comment,
+          reactions: comment.reactions.filter(({ id }) => id !== reactionId),
+        })),
+        event.at,
+      );
     }
     default:
       return entry;
   }
 }
 
-/** A thread whose comments have changed. The server counts them, without those that were never published, and sets the time of the last change, in the same way. */
+/**
+ * A thread whose comments have changed. The server counts them, without those that were never published, and sets the
+ * time of the last change, in the same way.
+ */
 function withComments({ thread }: BaseThread, comments: readonly Comment[], at = ''): BaseThread {
-  return { thread: { ...thread, commentCount: comments.filter((comment) => comment.published ?? !comment.status).length, updatedAt: at > thread.updatedAt ? at : thread.updatedAt }, comments };
+  return {
+    thread: {
+      ...thread,
+      commentCount: comments.filter((comment) => comment.published ?? !comment.status).length,
+      updatedAt: at > thread.updatedAt ? at : thread.updatedAt,
+    },
+    comments,
+  };
 }
 
 function putComment(comments: readonly Comment[], comment: Comment): readonly Comment[] {
@@ -121,7 +162,12 @@ function putComment(comments: readonly Comment[], comment: Comment): readonly Co
 }
 
 /** The comments of a thread with one of them changed, or taken away. */
-export function changeComment<C extends Comment>(thread: Thread, comments: readonly C[], id: string, change: (comment: C) => C | null | undefined): readonly C[] {
+export function changeComment<C extends Comment>(
+  thread: Thread,
+  comments: readonly C[],
+  id: string,
+  change: (comment: C) => C | null | undefined,
+): readonly C[] {
   return comments.flatMap((comment) => (isComment(comment, thread, id) ? (change(comment) ?? []) : [comment]));
 }
 
@@ -130,7 +176,10 @@ function follows(earlier: Comment | undefined, comment: Comment): boolean {
   return (compare(earlier.createdAt, comment.createdAt) || compare(tieBreak(earlier.id), tieBreak(comment.id))) > 0;
 }
 
-/** The part of an id that orders comments of the same millisecond: the random end of a generated id, or the whole of a chosen one. */
+/**
+ * The part of an id that orders comments of the same millisecond: the random end of a generated id, or the whole of a
+ * chosen one.
+ */
 function tieBreak(id: string): string {
   return /^cm_[0-9a-z]{20}_[0-9a-z]{9}([0-9a-z]{7})$/.exec(id)?.[1] ?? id;
 }

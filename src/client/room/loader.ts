@@ -19,9 +19,9 @@ interface RoomPage {
 }
 
 /**
- * All threads of a room with their comments, page by page; empty for a room that nobody has used yet. The pages are read one
- * after the other, so apply the events that arrived meanwhile to the result. Rejects as the server refuses, and with
- * `network` if the connection is lost.
+ * All threads of a room with their comments, page by page; empty for a room that nobody has used yet. The pages are
+ * read one after the other, so apply the events that arrived meanwhile to the result. Rejects as the server refuses,
+ * and with `network` if the connection is lost.
  */
 export async function loadRoom(requests: Requests, roomId: string): Promise<LoadedRoom> {
   const threads: ListedThread[] = [];
@@ -30,7 +30,13 @@ export async function loadRoom(requests: Requests, roomId: string): Promise<Load
   let cursor: string | undefined;
   for (;;) {
     try {
-      const page = (await requests.request('room.get', { roomId, includeComments: true, includeUsers: true, limit, cursor })) as RoomPage;
+      const page = (await requests.request('room.get', {
+        roomId,
+        includeComments: true,
+        includeUsers: true,
+        limit,
+        cursor,
+      })) as RoomPage;
       threads.push(...page.threads);
       Object.assign(users, page.users);
       if (page.nextCursor === undefined) return { threads, users };

@@ -6,12 +6,18 @@ import { changeComment, commentIn, firstCommentId, type RoomBase } from './base.
 import type { NewComment, NewThread } from './room.ts';
 import type { RoomComment, RoomThread } from './snapshot.ts';
 
-/** A write that the server has not confirmed, or whose event has not arrived yet. It is shown on top of the server's state. */
+/**
+ * A write that the server has not confirmed, or whose event has not arrived yet. It is shown on top of the server's
+ * state.
+ */
 export interface PendingWrite {
   readonly threadId: string;
   /** The thread with the change; null for a thread that is not there, or no longer. */
   apply(thread: RoomThread | null): RoomThread | null;
-  /** Whether the state of the server shows the change. Called after each change of that state, and once at the beginning. */
+  /**
+   * Whether the state of the server shows the change. Called after each change of that state, and once at the
+   * beginning.
+   */
   isShownBy(base: RoomBase): boolean;
   /** The server has confirmed the write with this record. */
   confirm?(record: unknown): void;
@@ -28,8 +34,19 @@ export function pendingThread(writer: Writer, roomId: string, id: string, input:
   const createdAt = new Date().toISOString();
   const { position = null, metadata = {} } = input;
   const thread: Thread = {
-    id, roomId, resolved: false, positionX: position?.x ?? null, positionY: position?.y ?? null, position, metadata,
-    commentCount: 1, userId: writer.userId, createdAt, updatedAt: createdAt, resolvedAt: null, resolvedBy: null,
+    id,
+    roomId,
+    resolved: false,
+    positionX: position?.x ?? null,
+    positionY: position?.y ?? null,
+    position,
+    metadata,
+    commentCount: 1,
+    userId: writer.userId,
+    createdAt,
+    updatedAt: createdAt,
+    resolvedAt: null,
+    resolvedBy: null,
   };
   const first = newComment(writer, firstCommentId(id), id, { ...input, metadata: {} }, createdAt);
   return {
@@ -44,19 +61,32 @@ export function pendingComment(writer: Writer, threadId: string, id: string, inp
   const comment = newComment(writer, id, threadId, input, new Date().toISOString());
   return {
     threadId,
-    apply: (thread) => (!thread || thread.comments.some((other) => other.id === id) ? thread : withComments(thread, [...thread.comments, comment])),
+    apply: (thread) =>
+      !thread || thread.comments.some((other) => other.id === id)
+        ? thread
+        : withComments(thread, [...thread.comments, comment]),
     isShownBy: (base) => !!commentIn(base.get(threadId), id),
   };
 }
 
 /** A changed comment, which the server's state shows once it has the edit time that the server has confirmed. */
-export function pendingUpdate(writer: Writer, threadId: string, id: string, { body, mentions, attachmentIds, metadata }: NewComment): PendingWrite {
+export function pendingUpdate(
+  writer: Writer,
+  threadId: string,
+  id: string,
+  { body, mentions, attachmentIds, metadata }: NewComment,
+): PendingWrite {
   const editedAt = new Date().toISOString();
   const change = (comment: RoomComment): RoomComment => ({
     ...comment,
     body,
     mentions: mentions ?? comment.mentions,
-    attachments: attachmentIds === undefined ? comment.attachments : [...comment.attachments, ...writer.attachments(attachmentIds)].filter((one, at, all) => attachmentIds.includes(one.id) && all.findIndex((other) => other.id === one.id) === at),
+    attachments:
+      attachmentIds === undefined
+        ? comment.attachments
+        : [...comment.attachments, ...writer.attachments(attachmentIds)].filter(
+            (one, at, all) => attachmentIds.includes(one.id) && all.findIndex((other) => other.id === one.id) === at,
+          ),
     metadata: metadata ?? comment.metadata,
     editedAt,
     pending: comment.pending ?? 'update',
@@ -100,17 +130,29 @@ export function pendingResolve(writer: Writer, threadId: string, resolved: boole
   const change = { resolved, resolvedAt: resolved ? at : null, resolvedBy: resolved ? writer.userId : null };
   return {
     threadId,
-    apply: (thread) => (!thread || thread.resolved === resolved ? thread : { ...thread, ...change, pending: thread.pending ?? 'update' }),
+    apply: (thread) =>
+      !thread || thread.resolved === resolved ? thread : { ...thread, ...change, pending: thread.pending ?? 'update' },
     isShownBy: (base) => (base.get(threadId)?.thread.resolved ?? resolved) === resolved,
   };
 }
 
-/** A thread that is pinned to another place, which the server's state shows once it has the new coordinates and selector. */
+/**
+ * A thread that is pinned to another place, which the server's state shows once it has the new coordinates and
+ * selector.
+ */
 export function pendingMove(threadId: string, position: Position): PendingWrite {
-  const isThere = (other: Position | null | undefined): boolean => other?.x === position.x && other.y === position.y && other.selector === position.selector;
+  const isThere = (other: Position | null | undefined): boolean =>
+    other?.x === position.x && other.y === position.y && other.selector === position.selector;
   return {
     threadId,
-    apply: (thread) => (thread && { ...thread, position, positionX: position.x, positionY: position.y, pending: thread.pending ?? 'update' }),
+    apply: (thread) =>
+      thread && {
+        ...thread,
+        position,
+        positionX: position.x,
+        positionY: position.y,
+        pending: thread.pending ?? 'update',
+      },
     isShownBy: (base) => isThere(base.get(threadId)?.thread.position),
   };
 }
@@ -119,13 +161,29 @@ export function pendingMove(threadId: string, position: Position): PendingWrite 
 export const pendingReactionId = (commentId: string, emoji: string): string => `pending-${emoji}-${commentId}`;
 
 /** A new reaction. */
-export function pendingReaction(writer: () => Writer, threadId: string, commentId: string, emoji: string): PendingWrite {
+export function pendingReaction(
+  writer: () => Writer,
+  threadId: string,
+  commentId: string,
+  emoji: string,
+): PendingWrite {
   const id = pendingReactionId(commentId, emoji);
-  const reaction: Reaction = { id, reactionId: id, commentId, threadId, userId: writer().userId, emoji, createdAt: new Date().toISOString() };
+  const reaction: Reaction = {
+    id,
+    reactionId: id,
+    commentId,
+    threadId,
+    userId: writer().userId,
+    emoji,
+    createdAt: new Date().toISOString(),
+  };
   const isThis = sameAs(reaction, writer);
   return {
     threadId,
-    apply: (thread) => changeReactions(thread, commentId, (reactions) => (reactions.some(isThis) ? reactions : [...reactions, reaction])),
+    apply: (thread) =>
+      changeReactions(thread, commentId, (reactions) =>
+        reactions.some(isThis) ? reactions : [...reactions, reaction],
+      ),
     isShownBy: (base) => commentIn(base.get(threadId), commentId)?.reactions.some(isThis) ?? false,
   };
 }
@@ -141,24 +199,52 @@ export function pendingUnreaction(writer: () => Writer, reaction: Reaction | und
   };
 }
 
-/** Whether another object is the same reaction, confirmed or not. The own user is not known before the first connection. */
+/**
+ * Whether another object is the same reaction, confirmed or not. The own user is not known before the first connection.
+ */
 function sameAs(reaction: Reaction | undefined, writer: () => Writer): (other: Reaction) => boolean {
   return (other) => other.emoji === reaction?.emoji && other.userId === (reaction.userId || writer().userId);
 }
 
-function newComment(writer: Writer, id: string, threadId: string, { body, mentions = [], attachmentIds = [], metadata = {} }: NewComment, createdAt: string): RoomComment {
+function newComment(
+  writer: Writer,
+  id: string,
+  threadId: string,
+  { body, mentions = [], attachmentIds = [], metadata = {} }: NewComment,
+  createdAt: string,
+): RoomComment {
   const attachments = writer.attachments(attachmentIds);
-  return { id, threadId, userId: writer.userId, body, mentions, attachments, reactions: [], metadata, createdAt, editedAt: null, pending: 'create' };
+  return {
+    id,
+    threadId,
+    userId: writer.userId,
+    body,
+    mentions,
+    attachments,
+    reactions: [],
+    metadata,
+    createdAt,
+    editedAt: null,
+    pending: 'create',
+  };
 }
 
 function withComments(thread: RoomThread, comments: readonly RoomComment[]): RoomThread {
   return { ...thread, comments, commentCount: comments.length };
 }
 
-function changeReactions(thread: RoomThread | null, commentId: string, change: (reactions: readonly Reaction[]) => readonly Reaction[]): RoomThread | null {
+function changeReactions(
+  thread: RoomThread | null,
+  commentId: string,
+  change: (reactions: readonly Reaction[]) => readonly Reaction[],
+): RoomThread | null {
   return changeThread(thread, commentId, (comment) => ({ ...comment, reactions: change(comment.reactions) }));
 }
 
-function changeThread(thread: RoomThread | null, id: string, change: (comment: RoomComment) => RoomComment | null): RoomThread | null {
+function changeThread(
+  thread: RoomThread | null,
+  id: string,
+  change: (comment: RoomComment) => RoomComment | null,
+): RoomThread | null {
   return thread && withComments(thread, changeComment(thread, thread.comments, id, change));
 }

@@ -54,7 +54,9 @@ export class RoomPresence {
   join(): void {
     const { roomId, requests } = this.#deps;
     this.#ownTyping = null;
-    requests.request('room.join', this.#state === null ? { roomId } : { roomId, state: this.#state }).catch(() => undefined);
+    requests
+      .request('room.join', this.#state === null ? { roomId } : { roomId, state: this.#state })
+      .catch(() => undefined);
   }
 
   /** Leaves the room at once. */
@@ -88,11 +90,16 @@ export class RoomPresence {
     const { userId, connectionId } = actor;
     if (frame.type === 'cursor') events.emit('cursor', { userId, connectionId, position: frame.data });
     else if (frame.type === 'room.broadcast') events.emit('broadcast', { actor, data: frame.data });
-    else if (frame.type === 'p2p.signal') events.emit('signal', { actor, from: frame.data.from, data: frame.data.data });
+    else if (frame.type === 'p2p.signal')
+      events.emit('signal', { actor, from: frame.data.from, data: frame.data.data });
   }
 
   setState(state: PresenceState): void {
-    if (byteLength(JSON.stringify(state)) > MAX_STATE_BYTES) throw new CollabError('invalid_request', `The presence state is larger than ${MAX_STATE_BYTES} bytes (4 KiB) of JSON.`);
+    if (byteLength(JSON.stringify(state)) > MAX_STATE_BYTES)
+      throw new CollabError(
+        'invalid_request',
+        `The presence state is larger than ${MAX_STATE_BYTES} bytes (4 KiB) of JSON.`,
+      );
     this.#state = state;
     this.#post('presence.update', { state });
   }

@@ -32,15 +32,19 @@ export interface RoomEvents {
 }
 
 /**
- * A room of a session. It is loaded and kept up to date while it has a subscriber; presence is joined for the same time.
+ * A room of a session. It is loaded and kept up to date while it has a subscriber; presence is joined for the same
+ * time.
  *
- * Writes show in the snapshot at once. Each returns a promise of the record as the server has it. If the server refuses the
- * change, the snapshot goes back and the promise rejects with a `CollabError`. While there is no connection writes wait, and
- * are sent on the next one; a write is never applied twice.
+ * Writes show in the snapshot at once. Each returns a promise of the record as the server has it. If the server refuses
+ * the change, the snapshot goes back and the promise rejects with a `CollabError`. While there is no connection writes
+ * wait, and are sent on the next one; a write is never applied twice.
  */
 export interface CollabRoom {
   readonly roomId: string;
-  /** Calls `listener` after each change of the snapshot. The first subscriber loads the room. Fits `useSyncExternalStore`. */
+  /**
+   * Calls `listener` after each change of the snapshot. The first subscriber loads the room. Fits
+   * `useSyncExternalStore`.
+   */
   subscribe(listener: () => void): Unsubscribe;
   /** The current contents; the same object until something changes. */
   getSnapshot(): RoomSnapshot;
@@ -62,9 +66,15 @@ export interface CollabRoom {
   addReaction(commentId: string, emoji: string): Promise<Reaction>;
   removeReaction(reactionId: string): Promise<void>;
 
-  /** Replaces what others see of this user in `presence`; at most 4 KiB of JSON, or it throws `invalid_request`. Kept over reconnects. */
+  /**
+   * Replaces what others see of this user in `presence`; at most 4 KiB of JSON, or it throws `invalid_request`. Kept
+   * over reconnects.
+   */
   setPresence(state: PresenceState): void;
-  /** Call it at every key press: the SDK sends it every 3 s, and the end after 5 s without a call, or at once with false. */
+  /**
+   * Call it at every key press: the SDK sends it every 3 s, and the end after 5 s without a call, or at once with
+   * false.
+   */
   setTyping(threadId: string | null, typing: boolean): void;
   /** Shares the position of the pointer, at most every 50 ms. Lost while there is no connection. */
   sendCursor(position: CursorPosition): void;

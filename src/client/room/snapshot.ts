@@ -8,8 +8,8 @@ import type { CollabError } from '../errors.ts';
 export type PendingChange = 'create' | 'update' | 'delete';
 
 /**
- * A comment, as the server has it with the unconfirmed changes of this session applied. One of this user that waits for a
- * moderator has the status `held`; with a held edit, `published` is what others see.
+ * A comment, as the server has it with the unconfirmed changes of this session applied. One of this user that waits for
+ * a moderator has the status `held`; with a held edit, `published` is what others see.
  */
 export interface RoomComment extends Comment {
   /** Null once the server has confirmed everything. A comment with `delete` is no longer in the snapshot. */
@@ -30,19 +30,21 @@ export interface TypingUser {
 }
 
 /**
- * The contents of a room. Each change makes a new object; the parts that did not change stay the same objects, so they can
- * be compared with `===`.
+ * The contents of a room. Each change makes a new object; the parts that did not change stay the same objects, so they
+ * can be compared with `===`.
  */
 export interface RoomSnapshot {
   readonly roomId: string;
   /** `loading` until everything is there; `failed` if the server refused to show the room, with `error`. */
   readonly status: 'loading' | 'ready' | 'failed';
   readonly error: CollabError | null;
-  /** All threads of the room, newest first. While the room is loaded again after a long absence, the earlier ones stay. */
+  /**
+   * All threads of the room, newest first. While the room is loaded again after a long absence, the earlier ones stay.
+   */
   readonly threads: readonly RoomThread[];
   /**
-   * The users that the session knows, by id: authors, mentioned users, and users who react or are present. A user that is
-   * not known, or not known yet, is absent: show the id.
+   * The users that the session knows, by id: authors, mentioned users, and users who react or are present. A user that
+   * is not known, or not known yet, is absent: show the id.
    */
   readonly users: Readonly<Record<string, UserSummary>>;
   /** The users in the room, including this one, in the order in which they joined. */

@@ -21,8 +21,8 @@ interface Rendered {
 const none: readonly Tracked[] = [];
 
 /**
- * The threads of a room as the page sees them: those of the server, with the pending writes on top. A write stays on top until
- * the server has confirmed it and its state has shown it, in either order; a refused one is taken away.
+ * The threads of a room as the page sees them: those of the server, with the pending writes on top. A write stays on
+ * top until the server has confirmed it and its state has shown it, in either order; a refused one is taken away.
  */
 export class RoomThreads {
   #base = new RoomBase();
@@ -41,7 +41,9 @@ export class RoomThreads {
 
   /** The reaction with this id, pending ones included. */
   reaction(reactionId: string): Reaction | undefined {
-    return this.list.flatMap(({ comments }) => comments.flatMap(({ reactions }) => reactions)).find(({ id }) => id === reactionId);
+    return this.list
+      .flatMap(({ comments }) => comments.flatMap(({ reactions }) => reactions))
+      .find(({ id }) => id === reactionId);
   }
 
   /** All threads, newest first: the same array until something changes. */
@@ -56,7 +58,11 @@ export class RoomThreads {
     this.#base.load(threads);
     for (const event of events) this.#base.apply(event);
     // The list was loaded after these writes were confirmed, so it has them, or what came after them.
-    for (const [threadId, writes] of this.#writes) this.#setWrites(threadId, writes.filter(({ confirmed }) => !confirmed));
+    for (const [threadId, writes] of this.#writes)
+      this.#setWrites(
+        threadId,
+        writes.filter(({ confirmed }) => !confirmed),
+      );
     this.#check();
     this.#current = false;
   }
@@ -86,7 +92,10 @@ export class RoomThreads {
 
   /** The server has refused a write: it disappears. */
   cancel(write: PendingWrite): void {
-    this.#setWrites(write.threadId, (this.#writes.get(write.threadId) ?? none).filter((one) => one.write !== write));
+    this.#setWrites(
+      write.threadId,
+      (this.#writes.get(write.threadId) ?? none).filter((one) => one.write !== write),
+    );
   }
 
   #setWrites(threadId: string, writes: readonly Tracked[]): void {
@@ -99,7 +108,11 @@ export class RoomThreads {
   #check(): void {
     for (const [threadId, writes] of this.#writes) {
       for (const tracked of writes) tracked.shown ||= tracked.write.isShownBy(this.#base);
-      if (writes.some(({ confirmed, shown }) => confirmed && shown)) this.#setWrites(threadId, writes.filter(({ confirmed, shown }) => !confirmed || !shown));
+      if (writes.some(({ confirmed, shown }) => confirmed && shown))
+        this.#setWrites(
+          threadId,
+          writes.filter(({ confirmed, shown }) => !confirmed || !shown),
+        );
     }
   }
 
@@ -124,7 +137,9 @@ export class RoomThreads {
   }
 
   #view(entry: BaseThread | undefined, writes: readonly Tracked[]): RoomThread | null {
-    let view: RoomThread | null = entry ? { ...entry.thread, comments: entry.comments.map((comment) => this.#comment(comment)), pending: null } : null;
+    let view: RoomThread | null = entry
+      ? { ...entry.thread, comments: entry.comments.map((comment) => this.#comment(comment)), pending: null }
+      : null;
     for (const { write } of writes) view = write.apply(view);
     return view;
   }

@@ -8,8 +8,8 @@ export interface BackoffOptions {
 const SLOW_MS = 5_000;
 
 /**
- * Delays between attempts to connect: random between zero and a bound that doubles with each failure ("full jitter"), so
- * that the clients of a restarted server do not come back at the same moment.
+ * Delays between attempts to connect: random between zero and a bound that doubles with each failure ("full jitter"),
+ * so that the clients of a restarted server do not come back at the same moment.
  */
 export class Backoff {
   readonly #options: BackoffOptions;

@@ -1,6 +1,13 @@
 import type { RoomFrame, ServerFrame, StreamEvent, Welcome } from '../../model/frames.ts';
 import { CollabError } from '../errors.ts';
-import { isHidden, isOffline, onNetworkChange, type Socket, type SocketConstructor, type Unsubscribe } from '../platform.ts';
+import {
+  isHidden,
+  isOffline,
+  onNetworkChange,
+  type Socket,
+  type SocketConstructor,
+  type Unsubscribe,
+} from '../platform.ts';
 import type { Backoff } from './backoff.ts';
 import type { Credentials } from './credentials.ts';
 import { readFrame } from './frame.ts';
@@ -35,11 +42,19 @@ const CONNECT_MS = 15_000;
 /** Refused tokens in a row after which the session ends. */
 const MAX_REFUSALS = 2;
 
-const initial: SessionState = { status: 'connecting', reason: 'Connecting…', error: null, retryAt: null, userId: null, role: null, connectionId: null };
+const initial: SessionState = {
+  status: 'connecting',
+  reason: 'Connecting…',
+  error: null,
+  retryAt: null,
+  userId: null,
+  role: null,
+  connectionId: null,
+};
 
 /**
- * The WebSocket of a session: opens it, resumes at the last position, answers heartbeats, renews the token, and connects again
- * after every loss (docs/realtime.md).
+ * The WebSocket of a session: opens it, resumes at the last position, answers heartbeats, renews the token, and
+ * connects again after every loss (docs/realtime.md).
  */
 export class Connection {
   readonly #deps: ConnectionDeps;
@@ -78,7 +93,11 @@ export class Connection {
       this.#deps.requests.reopen();
     }
     const first = this.#state.userId === null;
-    this.#set({ status: first ? 'connecting' : 'reconnecting', reason: first ? 'Connecting…' : 'Reconnecting…', retryAt: null });
+    this.#set({
+      status: first ? 'connecting' : 'reconnecting',
+      reason: first ? 'Connecting…' : 'Reconnecting…',
+      retryAt: null,
+    });
     void this.#connect();
   }
 
@@ -99,10 +118,19 @@ export class Connection {
   async #connect(): Promise<void> {
     const attempt = (this.#opening = {});
     try {
-      const token = this.#refusals > 0 || this.#state.status !== 'connecting' ? await this.#deps.credentials.renew(this.#tokenReason) : await this.#deps.credentials.current();
+      const token =
+        this.#refusals > 0 || this.#state.status !== 'connecting'
+          ? await this.#deps.credentials.renew(this.#tokenReason)
+          : await this.#deps.credentials.current();
       // Closed meanwhile, and perhaps opened again.
       if (this.#opening !== attempt) return;
-      this.#attach(new this.#deps.Socket(this.#address(), ['collab.v1', `collab.key.${this.#deps.credentials.publishableKey}`, `collab.token.${token}`]));
+      this.#attach(
+        new this.#deps.Socket(this.#address(), [
+          'collab.v1',
+          `collab.key.${this.#deps.credentials.publishableKey}`,
+          `collab.token.${token}`,
+        ]),
+      );
     } catch (thrown) {
       if (this.#opening === attempt) this.#retryLater(this.#failureOf(thrown));
     } finally {
@@ -232,11 +260,12 @@ export class Connection {
   }
 
   /**
-   * The error of an attempt that got no socket. The token function of a page whose server is gone fails with the connection: the
-   * loss stays the reason then, since signing in was no problem before it.
+   * The error of an attempt that got no socket. The token function of a page whose server is gone fails with the
+   * connection: the loss stays the reason then, since signing in was no problem before it.
    */
   #failureOf(thrown: unknown): CollabError {
-    if (!(thrown instanceof CollabError)) return new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown });
+    if (!(thrown instanceof CollabError))
+      return new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown });
     const { error } = this.#state;
     return thrown.code === 'token_failed' && error?.code === 'network' ? error : thrown;
   }
@@ -248,7 +277,12 @@ export class Connection {
 
   #retryIn(delayMs: number, error: CollabError): void {
     const offline = isOffline();
-    this.#set({ status: offline ? 'offline' : 'reconnecting', reason: offline ? OFFLINE : reasonFor(error), error, retryAt: Date.now() + delayMs });
+    this.#set({
+      status: offline ? 'offline' : 'reconnecting',
+      reason: offline ? OFFLINE : reasonFor(error),
+      error,
+      retryAt: Date.now() + delayMs,
+    });
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.open(), delayMs);
   }

@@ -32,9 +32,12 @@ export class Credentials {
     return this.#token ?? this.renew('connect');
   }
 
-  /** Makes a request with the current token, and once more with a new one if the server does not accept that any more. */
+  /**
+   * Makes a request with the current token, and once more with a new one if the server does not accept that any more.
+   */
   async authorize<T>(request: (headers: Record<string, string>) => Promise<T>): Promise<T> {
-    const attempt = async (): Promise<T> => request({ 'X-Service-Key': this.publishableKey, 'X-Service-Token': await this.current() });
+    const attempt = async (): Promise<T> =>
+      request({ 'X-Service-Key': this.publishableKey, 'X-Service-Token': await this.current() });
     try {
       return await attempt();
     } catch (thrown) {
@@ -54,12 +57,17 @@ export class Credentials {
       });
       token = await Promise.race([late, (async () => this.#provider({ reason }))()]);
     } catch (error) {
-      throw new CollabError('token_failed', `The token function failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new CollabError(
+        'token_failed',
+        `The token function failed: ${error instanceof Error ? error.message : String(error)}`,
+        { cause: error },
+      );
     } finally {
       clearTimeout(timer);
       if (call === this.#calls) this.#running = null;
     }
-    // Anything else would break the handshake in a way that nobody understands: RFC 6455 allows only some characters there.
+    // Anything else would break the handshake in a way that nobody understands: RFC 6455 allows only some characters
+    // there.
     if (typeof token !== 'string' || !/^[\w.-]+$/.test(token.trim())) {
       throw new CollabError('token_failed', 'The token function must return the token as text, such as eyJhbGciOi…');
     }

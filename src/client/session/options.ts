@@ -3,19 +3,24 @@ import type { CollabError } from '../errors.ts';
 import type { SocketConstructor } from '../platform.ts';
 import type { BackoffOptions } from './backoff.ts';
 
-/** Why a token is requested: for a connection, because the current one expires soon, or because the server refused it. */
+/**
+ * Why a token is requested: for a connection, because the current one expires soon, or because the server refused it.
+ */
 export type TokenReason = 'connect' | 'expiring' | 'refused';
 
 /**
- * Returns a token of the current user, usually from an endpoint of your backend. It is called for each connection, shortly
- * before a token expires, and once more after a token was refused. Reject to report a failure; the session
+ * Returns a token of the current user, usually from an endpoint of your backend. It is called for each connection,
+ * shortly before a token expires, and once more after a token was refused. Reject to report a failure; the session
  * tries again later, also if there is no answer within 30 s.
  */
 export type TokenProvider = (request: { readonly reason: TokenReason }) => string | Promise<string>;
 
 /** The options of a session. */
 export interface SessionOptions {
-  /** Address of the server, such as `https://comments.example.com`; a path before `/api/v1` is kept. The page's origin if absent. */
+  /**
+   * Address of the server, such as `https://comments.example.com`; a path before `/api/v1` is kept. The page's origin
+   * if absent.
+   */
   readonly serverUrl?: string | undefined;
   /** The key that begins with `pk_`. */
   readonly publishableKey: string;
@@ -24,7 +29,10 @@ export interface SessionOptions {
   readonly WebSocket?: SocketConstructor | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Opens the connection when the first room or the inbox is subscribed to, something is written, or users are looked up; not at once. Default: false. */
+  /**
+   * Opens the connection when the first room or the inbox is subscribed to, something is written, or users are looked
+   * up; not at once. Default: false.
+   */
   readonly lazy?: boolean | undefined;
   /** The bounds of the random delay before a reconnect; 0.5 s for the first, doubling up to 30 s, if absent. */
   readonly backoff?: BackoffOptions | undefined;

@@ -30,7 +30,8 @@ const MAX_CONFLICTS = 5;
 
 /**
  * The requests of a session over its connections: sends them in order, within the rate limit, matches the answers, and
- * repeats the durable ones after a loss. A message without an answer was not processed, or was and is recognised by its id.
+ * repeats the durable ones after a loss. A message without an answer was not processed, or was and is recognised by its
+ * id.
  */
 export class Requests {
   readonly #pending = new Map<number, Request>();
@@ -46,7 +47,10 @@ export class Requests {
     const id = ++this.#lastId;
     const text = JSON.stringify({ type, id, data });
     if (byteLength(text) > this.#maxBytes) {
-      throw new CollabError('payload_too_large', `The message ${type} is larger than ${this.#maxBytes} bytes. Shorten the text or the metadata.`);
+      throw new CollabError(
+        'payload_too_large',
+        `The message ${type} is larger than ${this.#maxBytes} bytes. Shorten the text or the metadata.`,
+      );
     }
     if (this.#ended) throw this.#ended;
     if (!this.#send && !durable) throw lost();
@@ -105,7 +109,8 @@ export class Requests {
   refused(id: number, error: CollabError): void {
     const request = this.#pending.get(id);
     if (!request) return;
-    if (request.sent > 1 && request.repeated.includes(error.code)) return this.#finish(request, () => request.resolve(null));
+    if (request.sent > 1 && request.repeated.includes(error.code))
+      return this.#finish(request, () => request.resolve(null));
     if (error.code === 'write_conflict' && request.sent < MAX_CONFLICTS) {
       request.onCurrent = false;
       return this.#flush();
@@ -135,7 +140,8 @@ export class Requests {
   }
 }
 
-const lost = (): CollabError => new CollabError('network', 'The connection to the server was lost before the answer arrived.');
+const lost = (): CollabError =>
+  new CollabError('network', 'The connection to the server was lost before the answer arrived.');
 
 /** The length of a text in UTF-8. */
 export const byteLength = (text: string): number => new TextEncoder().encode(text).length;

@@ -19,8 +19,8 @@ import type { SessionLink } from './link.ts';
 import { Requests } from './requests.ts';
 
 /**
- * The connection of one user of a page to a server. It connects, resumes where it was after every loss, renews the token,
- * and hands out rooms, files and the inbox, all of which share the connection.
+ * The connection of one user of a page to a server. It connects, resumes where it was after every loss, renews the
+ * token, and hands out rooms, files and the inbox, all of which share the connection.
  *
  * ```ts
  * const session = new CollabSession({
@@ -61,7 +61,14 @@ export class CollabSession {
     const doFetch = options.fetch ?? ((...call) => fetch(...call));
     this.#files = new SessionFiles({ serverUrl, credentials, fetch: doFetch });
     this.#request = (path, init) =>
-      credentials.authorize((headers) => fetchResponse(doFetch, `${serverUrl}/api/v1${path}`, { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } }, path));
+      credentials.authorize((headers) =>
+        fetchResponse(
+          doFetch,
+          `${serverUrl}/api/v1${path}`,
+          { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } },
+          path,
+        ),
+      );
     this.#inbox = new SessionInbox(this.#link);
     this.#users = new UserDirectory(this.#link.requests, () => {
       for (const room of this.#rooms.values()) room.changed();
@@ -127,31 +134,38 @@ export class CollabSession {
   }
 
   /**
-   * Up to `limit` (1 to 100, 10 by default) users whose name or id begins with the text, for a mention picker. A token that
-   * is confined to rooms must name one of them: it finds the users of that room. Waits as `users` does.
+   * Up to `limit` (1 to 100, 10 by default) users whose name or id begins with the text, for a mention picker. A token
+   * that is confined to rooms must name one of them: it finds the users of that room. Waits as `users` does.
    */
-  async searchUsers(text: string, options: { readonly limit?: number | undefined; readonly roomId?: string | undefined } = {}): Promise<readonly UserSummary[]> {
+  async searchUsers(
+    text: string,
+    options: { readonly limit?: number | undefined; readonly roomId?: string | undefined } = {},
+  ): Promise<readonly UserSummary[]> {
     const { limit = 10, roomId } = options;
     return Object.values(await this.#find({ q: text, limit, roomId }));
   }
 
   /**
-   * Requests a path of the API (docs/api.md) that browsers may use, such as `/rooms/board/p2p/state`, with the credentials of the
-   * session. Resolves with a response of 2xx; rejects with a `CollabError` for any other. `init.headers` must be a plain object.
+   * Requests a path of the API (docs/api.md) that browsers may use, such as `/rooms/board/p2p/state`, with the
+   * credentials of the session. Resolves with a response of 2xx; rejects with a `CollabError` for any other.
+   * `init.headers` must be a plain object.
    */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     return this.#request(path, init);
   }
 
   /**
-   * Tries to connect now instead of at `retryAt`, e.g. for a button; a closed session connects again. If a token is being
-   * waited for, asks for another one.
+   * Tries to connect now instead of at `retryAt`, e.g. for a button; a closed session connects again. If a token is
+   * being waited for, asks for another one.
    */
   reconnect(): void {
     this.#connection.reconnect();
   }
 
-  /** Ends the session until `reconnect`: closes the connection, rejects waiting writes with `closed`, and frees all object URLs. */
+  /**
+   * Ends the session until `reconnect`: closes the connection, rejects waiting writes with `closed`, and frees all
+   * object URLs.
+   */
   close(): void {
     this.#connection.close();
     this.#files.close();
@@ -185,13 +199,17 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 
 function readServerUrl(given: string | undefined): string {
   const address = given ?? platform.location?.origin;
-  if (address === undefined) throw invalid('serverUrl is missing: give the address of the Collab server, such as https://comments.example.com');
+  if (address === undefined)
+    throw invalid('serverUrl is missing: give the address of the Collab server, such as https://comments.example.com');
   if (!/^https?:\/\/[^/]/.test(address)) throw invalid('serverUrl must begin with https:// or http://');
   return address.replace(/[?#].*$/, '').replace(/\/+$/, '');
 }
 
 function readKey(key: string): string {
-  if (/^sk_\w/.test(key)) throw invalid('publishableKey is a secret key (sk_…). Never put it into a page: revoke it, and use the key that begins with pk_');
+  if (/^sk_\w/.test(key))
+    throw invalid(
+      'publishableKey is a secret key (sk_…). Never put it into a page: revoke it, and use the key that begins with pk_',
+    );
   if (!/^pk_\w+$/.test(key)) throw invalid('publishableKey must be a key that begins with pk_');
   return key;
 }
@@ -203,6 +221,7 @@ function readProvider(token: SessionOptions['token']): SessionOptions['token'] {
 
 function readSocket({ WebSocket: given }: SessionOptions): NonNullable<SessionOptions['WebSocket']> {
   const Socket = given ?? platform.WebSocket;
-  if (Socket === undefined) throw invalid('This platform has no WebSocket. Pass one, such as that of ws: new CollabSession({ WebSocket })');
+  if (Socket === undefined)
+    throw invalid('This platform has no WebSocket. Pass one, such as that of ws: new CollabSession({ WebSocket })');
   return Socket;
 }

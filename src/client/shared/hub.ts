@@ -37,8 +37,8 @@ const ANSWER_MS = 3_000;
 const QUIET_MS = 1_000;
 
 /**
- * The shared sockets of one page with the same name, and the page's connection to the leader: the tab that holds the lock of
- * that name. While this page holds the lock, it is the leader.
+ * The shared sockets of one page with the same name, and the page's connection to the leader: the tab that holds the
+ * lock of that name. While this page holds the lock, it is the leader.
  */
 export class Hub {
   readonly #deps: HubDeps;
@@ -105,7 +105,14 @@ export class Hub {
       // Never while a socket of this page is calling.
       queueMicrotask(() => this.#receive(message));
     };
-    this.#leader = new Leader({ page, locks, name, previousNumber: this.#leaderNumber, emit, onIdle: () => this.#endIfUnused() });
+    this.#leader = new Leader({
+      page,
+      locks,
+      name,
+      previousNumber: this.#leaderNumber,
+      emit,
+      onIdle: () => this.#endIfUnused(),
+    });
     return aborted(signal);
   }
 
@@ -126,7 +133,8 @@ export class Hub {
       }
       case 'frame':
         for (const entry of this.#entries.values()) {
-          if (message.to === null ? !isUndelivered(entry, message.seq) : !message.to.includes(entry.socket.id)) continue;
+          if (message.to === null ? !isUndelivered(entry, message.seq) : !message.to.includes(entry.socket.id))
+            continue;
           if (message.seq !== null) entry.seq = message.seq;
           deliver(entry, message.text);
         }

@@ -9,7 +9,11 @@ const changing = new Set(['exp', 'iat', 'nbf', 'jti']);
 export function identityOf(token: string): string {
   const payload = fromBase64((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'));
   const claims = JSON.parse(new TextDecoder().decode(payload)) as object;
-  return JSON.stringify(Object.entries(claims).filter(([name]) => !changing.has(name)).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return JSON.stringify(
+    Object.entries(claims)
+      .filter(([name]) => !changing.has(name))
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
 }
 
 /** The token among the subprotocols of a socket; empty if there is none. */
@@ -18,8 +22,8 @@ export function tokenOf(protocols: readonly string[]): string {
 }
 
 /**
- * The name of the connection that a socket may share: the same for the same server, publishable key and identity of the user.
- * Null if the token cannot be read.
+ * The name of the connection that a socket may share: the same for the same server, publishable key and identity of the
+ * user. Null if the token cannot be read.
  */
 export function nameOf(url: string, protocols: readonly string[]): string | null {
   try {
@@ -29,4 +33,5 @@ export function nameOf(url: string, protocols: readonly string[]): string | null
   }
 }
 
-const valueOf = (protocols: readonly string[], prefix: string): string => protocols.find((each) => each.startsWith(prefix))?.slice(prefix.length) ?? '';
+const valueOf = (protocols: readonly string[], prefix: string): string =>
+  protocols.find((each) => each.startsWith(prefix))?.slice(prefix.length) ?? '';

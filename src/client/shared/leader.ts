@@ -37,8 +37,8 @@ interface Tab {
 const FINAL_MESSAGE_WAIT_MS = 1_000;
 
 /**
- * The tab that has the connection: opens it for the first socket, gives all the events to all of them, and its own answers to
- * each (docs/decisions/0056).
+ * The tab that has the connection: opens it for the first socket, gives all the events to all of them, and its own
+ * answers to each (docs/decisions/0056).
  */
 export class Leader {
   readonly #deps: LeaderDeps;
@@ -104,7 +104,8 @@ export class Leader {
     if (this.#tabs.get(from)?.isOpen !== true || this.#opener === null) return;
     const token = this.#requests?.send(from, text);
     // The other tabs opened with what the old token said.
-    if (typeof token === 'string' && readIdentity(token) !== identityOf(tokenOf(this.#opener.protocols))) this.close(1012, 'the token has changed');
+    if (typeof token === 'string' && readIdentity(token) !== identityOf(tokenOf(this.#opener.protocols)))
+      this.close(1012, 'the token has changed');
   }
 
   #forget(id: string): void {
@@ -161,7 +162,10 @@ export class Leader {
         return this.#frame(text, this.#stream === null && this.#opener !== null ? [this.#opener.id] : null);
       case 'token.expiring':
         // One new token is enough.
-        return this.#frame(text, [...this.#tabs.values()].flatMap(({ id, isOpen }) => (isOpen ? [id] : [])).slice(0, 1));
+        return this.#frame(
+          text,
+          [...this.#tabs.values()].flatMap(({ id, isOpen }) => (isOpen ? [id] : [])).slice(0, 1),
+        );
       case 'ping':
         return this.#frame(text, null);
       default:

@@ -20,7 +20,9 @@ export class Members {
 
   /** Removes a socket from all rooms. Returns those that have no other now. */
   leaveAll(socketId: string): string[] {
-    return [...this.#rooms].flatMap(([roomId, members]) => (members.has(socketId) && this.leave(roomId, socketId) ? [roomId] : []));
+    return [...this.#rooms].flatMap(([roomId, members]) =>
+      members.has(socketId) && this.leave(roomId, socketId) ? [roomId] : [],
+    );
   }
 
   /** The sockets in a room. */

@@ -17,7 +17,12 @@ export type ToLeader =
 export type FromLeader = { readonly by: number } & (
   | { readonly type: 'here' }
   | { readonly type: 'welcome'; readonly to: string; readonly seq: number; readonly texts: readonly string[] }
-  | { readonly type: 'frame'; readonly to: readonly string[] | null; readonly seq: number | null; readonly text: string }
+  | {
+      readonly type: 'frame';
+      readonly to: readonly string[] | null;
+      readonly seq: number | null;
+      readonly text: string;
+    }
   | { readonly type: 'close'; readonly to: readonly string[]; readonly code: number; readonly reason: string }
 );
 

@@ -34,14 +34,17 @@ export class ReplayBuffer {
   }
 
   /**
-   * The start of a socket with this URL: at its `since` if no frame after that is missing, otherwise at the current position
-   * with `recovered: false`.
+   * The start of a socket with this URL: at its `since` if no frame after that is missing, otherwise at the current
+   * position with `recovered: false`.
    */
   startAt(url: string): ReplayStart {
     const { epoch, since } = positionOf(url);
     const recovered = epoch === this.welcome.epoch && since !== null && since >= this.#floor && since <= this.#head;
     const maxMessageBytes = this.welcome.maxMessageBytes - ID_BYTES;
-    const welcome = JSON.stringify({ type: 'welcome', data: { ...this.welcome, recovered, seq: this.#head, maxMessageBytes } });
+    const welcome = JSON.stringify({
+      type: 'welcome',
+      data: { ...this.welcome, recovered, seq: this.#head, maxMessageBytes },
+    });
     if (!recovered) return { seq: this.#head, texts: [welcome] };
     return { seq: since, texts: [welcome, ...this.#frames.filter(({ seq }) => seq > since).map(({ text }) => text)] };
   }

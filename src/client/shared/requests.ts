@@ -25,8 +25,8 @@ const PRESENT_MS = 10_000;
 type Reply = ServerFrame & { readonly type: 'ok' | 'error' };
 
 /**
- * The messages of all sockets over one connection: gives them ids of its own, returns each answer to the socket that asked, and
- * keeps the connection in a room for as long as one socket is in it.
+ * The messages of all sockets over one connection: gives them ids of its own, returns each answer to the socket that
+ * asked, and keeps the connection in a room for as long as one socket is in it.
  */
 export class SharedRequests {
   readonly members = new Members();
@@ -34,7 +34,9 @@ export class SharedRequests {
   readonly #welcome: Welcome;
   readonly #deliver: (to: readonly string[], text: string) => void;
   readonly #pending = new Map<number, PendingRequest>();
-  /** Timers by room, for rooms that the last socket has gone from without leaving them: when the connection leaves them. */
+  /**
+   * Timers by room, for rooms that the last socket has gone from without leaving them: when the connection leaves them.
+   */
   readonly #leaveTimers = new Map<string, ReturnType<typeof setTimeout>>();
   #lastId = 0;
 
@@ -70,10 +72,14 @@ export class SharedRequests {
     this.#pending.delete(id);
     if (frame.type === 'ok') request.accepted?.();
     else request.refused?.();
-    if (request.id !== undefined || frame.type === 'error') this.#deliver([request.socketId], JSON.stringify({ ...frame, id: request.id }));
+    if (request.id !== undefined || frame.type === 'error')
+      this.#deliver([request.socketId], JSON.stringify({ ...frame, id: request.id }));
   }
 
-  /** A socket has gone. As after a lost connection, the user stays in its rooms for a while: the page may only be loaded again. */
+  /**
+   * A socket has gone. As after a lost connection, the user stays in its rooms for a while: the page may only be loaded
+   * again.
+   */
   leave(socketId: string): void {
     for (const roomId of this.members.leaveAll(socketId)) {
       const leave = (): void => {
@@ -99,11 +105,19 @@ export class SharedRequests {
     this.#upstream.send(message.type, JSON.stringify({ ...message, id: this.#lastId }));
   }
 
-  /** Delivers a broadcast to the sockets of the other tabs, because the server does not send it back to this connection. */
+  /**
+   * Delivers a broadcast to the sockets of the other tabs, because the server does not send it back to this connection.
+   */
   #broadcast(socketId: string, roomId: string, data: unknown): void {
     const others = [...this.members.of(roomId)].filter((id) => id !== socketId);
     const { userId, connectionId } = this.#welcome;
-    const frame: RoomFrame = { type: 'room.broadcast', at: new Date().toISOString(), roomId, actor: { userId, via: 'ws', connectionId }, data };
+    const frame: RoomFrame = {
+      type: 'room.broadcast',
+      at: new Date().toISOString(),
+      roomId,
+      actor: { userId, via: 'ws', connectionId },
+      data,
+    };
     this.#deliver(others, JSON.stringify(frame));
   }
 }

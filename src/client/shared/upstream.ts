@@ -35,12 +35,15 @@ export class Upstream {
     this.#socket = newSocket(page, url, protocols);
     this.#socket.onmessage = ({ data }: { readonly data: unknown }) => this.#receive(String(data));
     this.#socket.onerror = () => {};
-    this.#socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => this.#lost(code, String(reason));
+    this.#socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) =>
+      this.#lost(code, String(reason));
     this.#stopListening = onPageEvents(page, ['offline'], () => this.#lost(1006, 'offline'));
     this.#heard();
   }
 
-  /** Closes the connection if the server has been silent for too long. A timer alone is late in a tab in the background. */
+  /**
+   * Closes the connection if the server has been silent for too long. A timer alone is late in a tab in the background.
+   */
   check(): void {
     if (Date.now() - this.#heardAt > this.#silenceMs) this.#lost(1006, 'no answer');
   }

@@ -33,13 +33,21 @@ form.onsubmit = async (event) => {
   event.preventDefault();
   if (key.value.trim() === '') {
     key.focus();
-    return say('Paste the secret key first: the first `npm start` printed it, and later ones print the command that creates another.', true);
+    return say(
+      'Paste the secret key first: the first `npm start` printed it, and later ones print the command that creates another.',
+      true,
+    );
   }
   try {
     const headers = { Authorization: `Bearer ${key.value.trim()}`, 'Content-Type': 'application/json' };
     const response = await fetch(address, { method: 'POST', headers, body: thread() });
     const { error } = (await response.json()) as { error?: string };
-    say(response.ok ? `${response.status}: it is on both pages.` : `${response.status}: ${error ?? 'the server refused it'}`, !response.ok);
+    say(
+      response.ok
+        ? `${response.status}: it is on both pages.`
+        : `${response.status}: ${error ?? 'the server refused it'}`,
+      !response.ok,
+    );
   } catch {
     say('The server cannot be reached. Is it still running?', true);
   }

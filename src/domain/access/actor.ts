@@ -11,7 +11,10 @@ export interface BackendActor {
   readonly keyId: string;
   readonly scope: KeyScope;
   readonly rooms: RoomScope;
-  /** The user for whom it acts, if the request names one: what it changes is theirs in events, with the rights of the key. */
+  /**
+   * The user for whom it acts, if the request names one: what it changes is theirs in events, with the rights of the
+   * key.
+   */
   readonly actsFor?: string;
   readonly via: Via;
 }
@@ -31,7 +34,10 @@ export interface UserActor {
 /** The client that makes a request. A domain function takes it right after the context and checks what it may do. */
 export type Actor = BackendActor | UserActor;
 
-/** The actor of the operator: of CLI commands, and of what the server does by itself. It may do everything in an environment. */
+/**
+ * The actor of the operator: of CLI commands, and of what the server does by itself. It may do everything in an
+ * environment.
+ */
 export function operatorActor(environment: Environment): BackendActor {
   return { kind: 'backend', environment, keyId: 'cli', scope: 'full', rooms: null, via: 'cli' };
 }

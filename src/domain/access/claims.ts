@@ -24,7 +24,9 @@ export interface Claims {
   readonly issuedAt?: number | undefined;
 }
 
-/** Seconds by which the clocks of backends may differ from the server's: a token stays valid for so long after `exp`. */
+/**
+ * Seconds by which the clocks of backends may differ from the server's: a token stays valid for so long after `exp`.
+ */
 export const TOKEN_TOLERANCE_SECONDS = 30;
 
 /** The latest time that an ECMAScript `Date` can represent, in seconds. */
@@ -51,10 +53,10 @@ const payloadSchema = new InputSchema(
 const MAX_METADATA_BYTES = 4_096;
 
 /**
- * The claims in the payload of a token whose signature is verified. A claim that is null or an empty string counts as absent, and
- * so does a name that shows nothing.
- * Throws `invalid_token`, which names the claim, if one is malformed or too large, or if the token lives too long: `exp` may be at
- * most `jwtMaxLifetime` seconds after `iat`, and at most `jwtMaxLifetime` + 30 seconds after `now`.
+ * The claims in the payload of a token whose signature is verified. A claim that is null or an empty string counts as
+ * absent, and so does a name that shows nothing. Throws `invalid_token`, which names the claim, if one is malformed or
+ * too large, or if the token lives too long: `exp` may be at most `jwtMaxLifetime` seconds after `iat`, and at most
+ * `jwtMaxLifetime` + 30 seconds after `now`.
  *
  * @param now the current time, in milliseconds since the epoch
  */
@@ -68,7 +70,19 @@ export function parseClaims(payload: Readonly<Record<string, unknown>>, environm
 
 function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  const { sub, exp, iat, name: givenName, picture, avatar, email, role = 'member', rooms = null, metadata, confinedKey: confinedKeyId = null } = validate(payloadSchema, Object.fromEntries(present));
+  const {
+    sub,
+    exp,
+    iat,
+    name: givenName,
+    picture,
+    avatar,
+    email,
+    role = 'member',
+    rooms = null,
+    metadata,
+    confinedKey: confinedKeyId = null,
+  } = validate(payloadSchema, Object.fromEntries(present));
   const limits = limitsOf(environment);
   checkId('sub', sub, limits);
   checkLifetime(exp, iat, now / 1000, environment.settings.jwtMaxLifetime);
@@ -80,7 +94,8 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
   if (email !== undefined && !isEmailAddress(email)) throw invalid('email must be an email address');
   if (metadata !== undefined) {
     checkMetadata(metadata, limits);
-    if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);
+    if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
+      throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);
   }
   const issuedAt = iat !== undefined && Math.abs(iat) <= MAX_TIME_SECONDS ? Math.floor(iat * 1000) : undefined;
   return { userId: sub, role, rooms, confinedKeyId, name, avatarUrl, email, metadata, expiresAt: exp * 1000, issuedAt };
@@ -88,7 +103,8 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
 
 /** All in seconds. Throws `invalid_token` for a token that lives too long. */
 function checkLifetime(exp: number, iat: number | undefined, now: number, max: number): void {
-  if (iat !== undefined && exp - iat > max) throw invalid(`its lifetime (exp - iat) must be at most ${max} seconds, not ${Math.ceil(exp - iat)}`);
+  if (iat !== undefined && exp - iat > max)
+    throw invalid(`its lifetime (exp - iat) must be at most ${max} seconds, not ${Math.ceil(exp - iat)}`);
   if (exp - now <= max + TOKEN_TOLERANCE_SECONDS) return;
   throw invalid(`its expiry (exp) must be at most ${max} seconds from now, not ${Math.ceil(exp - now)}`);
 }

@@ -3,7 +3,9 @@ import type { Store } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, keyUsesOf } from '../records/partitions.ts';
 
-/** The last use of a key in this process. Kept in memory until `writeKeyUses`, so that no request waits for the write. */
+/**
+ * The last use of a key in this process. Kept in memory until `writeKeyUses`, so that no request waits for the write.
+ */
 export interface KeyUse {
   readonly environmentId: string;
   readonly keyId: string;
@@ -34,12 +36,14 @@ export function recordUse(use: KeyUse, now: number): void {
 }
 
 /**
- * Writes the recorded uses in one commit, each key at most once a minute over all processes. Call it every few seconds and
- * before the process exits.
+ * Writes the recorded uses in one commit, each key at most once a minute over all processes. Call it every few seconds
+ * and before the process exits.
  */
 export async function writeKeyUses({ store }: Context): Promise<void> {
   const byKey = usesIn(store);
-  const due = [...byKey.values()].filter(({ usedAt, writtenAt }) => isAnotherMinute(usedAt, writtenAt)).map((use) => ({ ...use }));
+  const due = [...byKey.values()]
+    .filter(({ usedAt, writtenAt }) => isAnotherMinute(usedAt, writtenAt))
+    .map((use) => ({ ...use }));
   if (due.length === 0) return;
   const written = await store.transact(async (tx) => {
     const times = new Map<string, number>();
@@ -67,7 +71,9 @@ export async function lastUses(ctx: Context, environmentId: string): Promise<Rea
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
 
-/** Whether the times are at least a minute apart, in either direction (the clock may have been set back), or one is NaN. */
+/**
+ * Whether the times are at least a minute apart, in either direction (the clock may have been set back), or one is NaN.
+ */
 const isAnotherMinute = (a: number, b: number): boolean => !(Math.abs(a - b) < MINUTE_MS);
 
 function usesIn(store: Store): Map<string, KeyUse> {

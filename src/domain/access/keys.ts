@@ -5,7 +5,16 @@ import { newId, randomSecret } from '../../lib/ids.ts';
 import type { AuditDetails } from '../../model/environments/audit.ts';
 import { type Environment, parseEnvironment } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
-import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotateSchema, type ListedKey, type NewKey, type StoredKey } from '../../model/environments/key.ts';
+import {
+  type ApiKey,
+  type KeyCreate,
+  KeyCreateSchema,
+  type KeyPointer,
+  KeyRotateSchema,
+  type ListedKey,
+  type NewKey,
+  type StoredKey,
+} from '../../model/environments/key.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { BackendActor } from './actor.ts';
@@ -32,13 +41,23 @@ export async function createKey(ctx: Context, environment: Environment, input: u
   return ctx.store.transact((tx) => create(tx, environment));
 }
 
-/** Validates the input of `createKey` and returns the function that creates the key in a transaction. Both throw like `createKey`. */
-export function prepareKeyCreation(ctx: Context, input: unknown): (tx: Transaction, environment: Environment) => Promise<NewKey> {
+/**
+ * Validates the input of `createKey` and returns the function that creates the key in a transaction. Both throw like
+ * `createKey`.
+ */
+export function prepareKeyCreation(
+  ctx: Context,
+  input: unknown,
+): (tx: Transaction, environment: Environment) => Promise<NewKey> {
   const properties = validate(keyCreate, input);
   return async (tx, environment) => {
     const created = newKey(environment, properties, ctx.clock.now());
     await putKey(tx, created.key);
-    await appendAuditRecord(ctx, tx, environment.id, { action: 'key.create', target: { kind: 'key', id: created.key.id }, details: rightsOf(created.key) });
+    await appendAuditRecord(ctx, tx, environment.id, {
+      action: 'key.create',
+      target: { kind: 'key', id: created.key.id },
+      details: rightsOf(created.key),
+    });
     return { key: withoutHash(created.key), value: created.value };
   };
 }
@@ -72,15 +91,18 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
 }
 
 /**
- * Creates a key with the same properties. The old key expires after the overlap, or earlier if it was about to. If the old
- * key has a lifetime, the new one gets the same lifetime, counted from now. `input` is a `KeyRotate`. Throws
+ * Creates a key with the same properties. The old key expires after the overlap, or earlier if it was about to. If the
+ * old key has a lifetime, the new one gets the same lifetime, counted from now. `input` is a `KeyRotate`. Throws
  * `key_not_found`, `invalid_request`.
  */
 export async function rotateKey(ctx: Context, keyId: string, input: unknown): Promise<NewKey> {
   return ctx.store.transact(prepareKeyRotation(ctx, keyId, input));
 }
 
-/** Validates the input of `rotateKey` and returns the function that rotates the key in a transaction. Both throw like `rotateKey`. */
+/**
+ * Validates the input of `rotateKey` and returns the function that rotates the key in a transaction. Both throw like
+ * `rotateKey`.
+ */
 export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown): (tx: Transaction) => Promise<NewKey> {
   const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = validate(keyRotate, input);
   return async (tx) => {
@@ -90,23 +112,35 @@ export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown):
       throw new CollabError('invalid_request', `The key ${keyId} is revoked or expired; create a new one`);
     }
     const environment = await requireEnvironmentOfKey(tx, old.environmentId);
-    const lifetime = old.expiresAt === null ? null : Math.max(1, Math.round((Date.parse(old.expiresAt) - Date.parse(old.createdAt)) / 1000));
+    const lifetime =
+      old.expiresAt === null
+        ? null
+        : Math.max(1, Math.round((Date.parse(old.expiresAt) - Date.parse(old.createdAt)) / 1000));
     const same = old.kind === 'secret' ? { scope: old.scope, rooms: old.rooms, rateLimit: old.rateLimit } : {};
     const created = newKey(environment, { kind: old.kind, name: old.name, expiresInSeconds: lifetime, ...same }, now);
     await putKey(tx, created.key);
     const overlapEnds = timestamp(now + overlapSeconds * 1000);
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
-    await appendAuditRecord(ctx, tx, environment.id, { action: 'key.rotate', target: { kind: 'key', id: created.key.id }, details: { replaces: old.id, overlapSeconds } });
+    await appendAuditRecord(ctx, tx, environment.id, {
+      action: 'key.rotate',
+      target: { kind: 'key', id: created.key.id },
+      details: { replaces: old.id, overlapSeconds },
+    });
     return { key: withoutHash(created.key), value: created.value };
   };
 }
 
 /**
- * Authenticates a backend by its secret key and records the use. Returns a promise only if this process has to read the key from the store, because it has not seen it
- * yet or it has changed since. Throws or rejects with `invalid_key`, `environment_disabled`.
+ * Authenticates a backend by its secret key and records the use. Returns a promise only if this process has to read the
+ * key from the store, because it has not seen it yet or it has changed since. Throws or rejects with `invalid_key`,
+ * `environment_disabled`.
  */
-export function authenticateSecretKey(ctx: Context, value: string, via: Via): AuthenticatedBackend | Promise<AuthenticatedBackend> {
+export function authenticateSecretKey(
+  ctx: Context,
+  value: string,
+  via: Via,
+): AuthenticatedBackend | Promise<AuthenticatedBackend> {
   const name = cacheKeys[via].get(value);
   const cached = name === undefined ? undefined : ctx.store.peek<LoadedKey>(name);
   if (cached !== undefined) return requireBackendKey(acceptKey(ctx, value, via, cached));
@@ -120,7 +154,10 @@ export async function authenticatePublishableKey(ctx: Context, value: string): P
   return acceptKey(ctx, value, 'ws', await getKey(ctx, cacheKeyOf(value, 'ws'), 'ws')).environment;
 }
 
-/** Identifies a verified publishable key so that `recheckKey` can recheck it later. Calls with the same key share one string. */
+/**
+ * Identifies a verified publishable key so that `recheckKey` can recheck it later. Calls with the same key share one
+ * string.
+ */
 export function fingerprintOfKey(value: string): string {
   return cacheKeyOf(value, 'ws');
 }
@@ -147,7 +184,10 @@ const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid AP
 /** The refusal of a value that is no key of the wanted kind: what it is instead, without any of its secret. */
 function otherKind(wanted: string, value: string): CollabError {
   const [, kind] = VALUE_KINDS.find(([pattern]) => pattern.test(value)) ?? [];
-  return new CollabError('invalid_key', `Invalid API key: ${wanted}, and this is ${kind ?? `another text of ${value.length} characters`}`);
+  return new CollabError(
+    'invalid_key',
+    `Invalid API key: ${wanted}, and this is ${kind ?? `another text of ${value.length} characters`}`,
+  );
 }
 
 const VALUE_KINDS: readonly (readonly [RegExp, string])[] = [
@@ -160,19 +200,28 @@ const VALUE_KINDS: readonly (readonly [RegExp, string])[] = [
 
 const MAX_KEY_LENGTH = 128;
 const MAX_CACHE_KEYS = 1_000;
-/** By the way a request comes in: value of a verified key -> its cache key. Hashing the value takes a tenth of a read request. */
+/**
+ * By the way a request comes in: value of a verified key -> its cache key. Hashing the value takes a tenth of a read
+ * request.
+ */
 const cacheKeys: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
 const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
-/** The cache key of an API key. It contains the hash of the value, so that the time of a lookup reveals nothing about any key. */
+/**
+ * The cache key of an API key. It contains the hash of the value, so that the time of a lookup reveals nothing about
+ * any key.
+ */
 function cacheKeyOf(value: string, via: Via): string {
   if (value.length > MAX_KEY_LENGTH) throw invalidKey();
   return cacheKeys[via].get(value) ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
 }
 
 function getKey(ctx: Context, cacheKey: string, via: Via): Promise<LoadedKey> {
-  // Every change of a key also writes its KEY_HASHES entry in the same commit, so the cache depends on two partitions only.
-  return ctx.store.cached(cacheKey, keyPartitions, () => loadKey(ctx, cacheKey.slice(cacheKey.lastIndexOf(' ') + 1), via));
+  // Every change of a key also writes its KEY_HASHES entry in the same commit, so the cache depends on two partitions
+  // only.
+  return ctx.store.cached(cacheKey, keyPartitions, () =>
+    loadKey(ctx, cacheKey.slice(cacheKey.lastIndexOf(' ') + 1), via),
+  );
 }
 
 /** Records a use of a key and remembers its cache key. Throws unless the key is valid. */
@@ -190,7 +239,8 @@ function requireBackendKey({ backend }: LoadedKey): AuthenticatedBackend {
 
 function requireValid(ctx: Context, { expiresAt, environment }: LoadedKey): void {
   if (hasExpired(expiresAt, ctx.clock.now())) throw invalidKey();
-  if (environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
+  if (environment.disabled)
+    throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
 }
 
 function rememberCacheKey(byValue: Map<string, string>, value: string, cacheKey: string): void {
@@ -215,7 +265,8 @@ async function loadKey(ctx: Context, digest: string, via: Via): Promise<LoadedKe
   return { environment, expiresAt: key.expiresAt, backend: { actor, rateLimit: key.rateLimit }, use };
 }
 
-const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
+const hasExpired = (expiresAt: string | null, now: number): boolean =>
+  expiresAt !== null && Date.parse(expiresAt) <= now;
 
 function newKey(environment: Environment, properties: KeyCreate, now: number): { key: StoredKey; value: string } {
   const secret = properties.kind === 'secret';
@@ -232,13 +283,24 @@ function newKey(environment: Environment, properties: KeyCreate, now: number): {
     hash: hash('sha256', value, 'base64url'),
   };
   if (!secret) return { key: { kind: 'publishable', ...common, value }, value };
-  return { key: { kind: 'secret', ...common, scope: properties.scope ?? 'full', rooms: properties.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
+  return {
+    key: {
+      kind: 'secret',
+      ...common,
+      scope: properties.scope ?? 'full',
+      rooms: properties.rooms ?? null,
+      rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit,
+    },
+    value,
+  };
 }
 
 /** The rights of a key, for the audit log. */
 function rightsOf(key: StoredKey): AuditDetails {
   const { kind, expiresAt } = key;
-  return key.kind === 'publishable' ? { kind, expiresAt } : { kind, expiresAt, scope: key.scope, confined: key.rooms !== null, rateLimit: key.rateLimit };
+  return key.kind === 'publishable'
+    ? { kind, expiresAt }
+    : { kind, expiresAt, scope: key.scope, confined: key.rooms !== null, rateLimit: key.rateLimit };
 }
 
 async function putKey(tx: Transaction, key: StoredKey): Promise<void> {

@@ -28,30 +28,44 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 const MIN_SECRET_BYTES = 32;
 
 /**
- * Registers a key that verifies user tokens. Throws `invalid_request`, `environment_not_found`, and `id_taken` if the kid
- * exists or the environment has a JWKS URL already.
+ * Registers a key that verifies user tokens. Throws `invalid_request`, `environment_not_found`, and `id_taken` if the
+ * kid exists or the environment has a JWKS URL already.
  */
-export async function addSigningKey(ctx: Context, environment: Environment, input: SigningKeyCreate): Promise<SigningKey> {
+export async function addSigningKey(
+  ctx: Context,
+  environment: Environment,
+  input: SigningKeyCreate,
+): Promise<SigningKey> {
   const now = ctx.clock.now();
   const kid = input.kid ?? newId('kid_', now);
   if (!/^[\x21-\x7e]{1,128}$/.test(kid)) throw invalidField('kid', 'must be 1 to 128 visible ASCII characters', kid);
   const key = validateSigningKey(input, kid, timestamp(now));
   const partition = signingKeysOf(environment.id);
   return ctx.store.transact(async (tx) => {
-    if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) throw new CollabError('environment_not_found', 'The environment has been deleted');
-    if ((await tx.get(partition, kid)) !== undefined) throw new CollabError('id_taken', `The environment has a signing key with the kid ${kid} already`);
+    if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined)
+      throw new CollabError('environment_not_found', 'The environment has been deleted');
+    if ((await tx.get(partition, kid)) !== undefined)
+      throw new CollabError('id_taken', `The environment has a signing key with the kid ${kid} already`);
     const others = await tx.range(partition);
     if (key.kind === 'jwks' && others.some((entry) => (JSON.parse(entry.value) as SigningKey).kind === 'jwks')) {
       throw new CollabError('id_taken', 'The environment has a JWKS address already; remove its key first');
     }
     tx.put(partition, kid, JSON.stringify(key));
-    await appendAuditRecord(ctx, tx, environment.id, { action: 'signing-key.create', target: { kind: 'signing-key', id: kid }, details: { kind: key.kind, alg: key.alg } });
+    await appendAuditRecord(ctx, tx, environment.id, {
+      action: 'signing-key.create',
+      target: { kind: 'signing-key', id: kid },
+      details: { kind: key.kind, alg: key.alg },
+    });
     return key;
   });
 }
 
 /** Creates the signing secret of an environment that the same transaction creates. */
-export function putFirstSecret(tx: Transaction, environment: Environment, now: number): { readonly kid: string; readonly secret: string } {
+export function putFirstSecret(
+  tx: Transaction,
+  environment: Environment,
+  now: number,
+): { readonly kid: string; readonly secret: string } {
   const key = secretKey(randomSecret(32), newId('kid_', now), timestamp(now));
   tx.put(signingKeysOf(environment.id), key.kid, JSON.stringify(key));
   return key;
@@ -70,7 +84,10 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
     const stored = /^[\x21-\x7e]{1,128}$/.test(kid) ? await tx.get(partition, kid) : undefined;
     if (stored === undefined) throw new CollabError('key_not_found', `No signing key has the kid ${kid.slice(0, 128)}`);
     tx.delete(partition, kid);
-    await appendAuditRecord(ctx, tx, environment.id, { action: 'signing-key.remove', target: { kind: 'signing-key', id: kid } });
+    await appendAuditRecord(ctx, tx, environment.id, {
+      action: 'signing-key.remove',
+      target: { kind: 'signing-key', id: kid },
+    });
   });
 }
 
@@ -87,7 +104,8 @@ export function validateSigningKey(input: SigningKeyCreate, kid: string, created
 }
 
 function secretKey(secret: string, kid: string, createdAt: string): Extract<SigningKey, { kind: 'secret' }> {
-  if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) throw invalid(`secret must have at least ${MIN_SECRET_BYTES} bytes`);
+  if (Buffer.byteLength(secret) < MIN_SECRET_BYTES)
+    throw invalid(`secret must have at least ${MIN_SECRET_BYTES} bytes`);
   return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
 }
 
@@ -101,7 +119,12 @@ function validatePublicKey(text: string, alg: PublicAlgorithm): string {
     ES256: key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1',
     EdDSA: key.asymmetricKeyType === 'ed25519',
   };
-  const wanted = { RS256: 'an RSA key of at least 2048 bits', PS256: 'an RSA key of at least 2048 bits', ES256: 'an EC key on the curve P-256', EdDSA: 'an Ed25519 key' };
+  const wanted = {
+    RS256: 'an RSA key of at least 2048 bits',
+    PS256: 'an RSA key of at least 2048 bits',
+    ES256: 'an EC key on the curve P-256',
+    EdDSA: 'an Ed25519 key',
+  };
   if (!fits[alg]) throw invalid(`key must be ${wanted[alg]} for the algorithm ${alg}`);
   return key.export({ type: 'spki', format: 'pem' }).toString();
 }
@@ -122,7 +145,8 @@ function importPublicKey(text: string): KeyObject {
 
 function validateUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') throw invalid('url must be an https address without credentials');
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '')
+    throw invalid('url must be an https address without credentials');
   if (!isPublicHost(url.hostname)) throw invalid('url must not lead to a private or local address');
   return url.href;
 }

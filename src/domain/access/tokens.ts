@@ -1,5 +1,14 @@
 import { createPublicKey, createSecretKey, hash, type KeyObject } from 'node:crypto';
-import { createRemoteJWKSet, customFetch, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
+import {
+  createRemoteJWKSet,
+  customFetch,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { clockOffset, timestamp } from '../../lib/clock.ts';
@@ -67,16 +76,16 @@ interface Keyring {
 }
 
 /**
- * jose measures the cool-down of a key set by the wall clock. After a step of the clock the set could refuse new keys for as
- * long as the step, so it is recreated.
+ * jose measures the cool-down of a key set by the wall clock. After a step of the clock the set could refuse new keys
+ * for as long as the step, so it is recreated.
  */
 const CLOCK_STEP_MS = 30_000;
 
 const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
 
 /**
- * Verifies a user token and returns its claims. The result is cached until a signing key or an environment changes; expiry
- * is checked on every call. Throws `invalid_token`, `token_expired`.
+ * Verifies a user token and returns its claims. The result is cached until a signing key or an environment changes;
+ * expiry is checked on every call. Throws `invalid_token`, `token_expired`.
  */
 export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
   if (token.length > MAX_TOKEN_LENGTH) throw invalidToken(`it is longer than ${MAX_TOKEN_LENGTH} characters`);
@@ -85,7 +94,10 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
   let claims = keyring.verified.get(digest);
   if (claims === undefined) {
     const verifier = selectVerifier(keyring, token);
-    claims = { ...parseClaims(await verifyPayload(ctx, environment, verifier, token), environment, ctx.clock.now()), signedBy: verifier.id };
+    claims = {
+      ...parseClaims(await verifyPayload(ctx, environment, verifier, token), environment, ctx.clock.now()),
+      signedBy: verifier.id,
+    };
     keyring.verified.set(digest, claims);
   }
   if (claims.expiresAt + TOKEN_TOLERANCE_SECONDS * 1000 <= ctx.clock.now()) throw expiredToken();
@@ -96,7 +108,11 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
  * Signs a token with the newest HS256 secret of the environment. Throws `invalid_request` if there is none or a field
  * is out of bounds. `expiresAt` is an ISO 8601 time.
  */
-export async function signUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
+export async function signUserToken(
+  ctx: Context,
+  environment: Environment,
+  request: TokenRequest,
+): Promise<{ token: string; expiresAt: string }> {
   const { userId, ttlSeconds, name, avatarUrl, role, rooms, confinedKeyId } = request;
   checkId('userId', userId, limitsOf(environment));
   const { jwtMaxLifetime, jwtIssuer } = environment.settings;
@@ -130,19 +146,32 @@ export interface AuthenticatedUser {
  * Authenticates a user by a publishable key and a user token. Throws `invalid_key`, `environment_disabled`,
  * `invalid_token`, `token_expired`. Call `recordUserFromToken` with the claims once the user is admitted.
  */
-export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<AuthenticatedUser> {
+export async function authenticateUser(
+  ctx: Context,
+  publishableKey: string,
+  token: string,
+  via: Via,
+): Promise<AuthenticatedUser> {
   const environment = await authenticatePublishableKey(ctx, publishableKey);
   const claims = await verifyUserToken(ctx, environment, token);
   const { userId, role, rooms, confinedKeyId } = claims;
-  return { actor: { kind: 'user', environment, userId, role, rooms, confinedKeyId, via }, claims, keyFingerprint: fingerprintOfKey(publishableKey) };
+  return {
+    actor: { kind: 'user', environment, userId, role, rooms, confinedKeyId, via },
+    claims,
+    keyFingerprint: fingerprintOfKey(publishableKey),
+  };
 }
 
 /**
  * Rechecks credentials of an environment. The returned function gives the error of each: `invalid_key` if its key was
- * revoked or has expired, `invalid_token` if its signing key was removed, `environment_disabled`, or null while it is valid.
- * Cheap: nothing is read from the store until a key changes.
+ * revoked or has expired, `invalid_token` if its signing key was removed, `environment_disabled`, or null while it is
+ * valid. Cheap: nothing is read from the store until a key changes.
  */
-export async function recheckCredentials(ctx: Context, environment: Environment, credentials: Iterable<CredentialReference>): Promise<(credential: CredentialReference) => CollabError | null> {
+export async function recheckCredentials(
+  ctx: Context,
+  environment: Environment,
+  credentials: Iterable<CredentialReference>,
+): Promise<(credential: CredentialReference) => CollabError | null> {
   const refused = new Map<string, CollabError>();
   for (const fingerprint of fingerprintsOf(credentials)) {
     try {
@@ -153,7 +182,9 @@ export async function recheckCredentials(ctx: Context, environment: Environment,
     }
   }
   const { verifierIds } = await keyringOf(ctx, environment);
-  return ({ keyFingerprint, signedBy }) => refused.get(keyFingerprint) ?? (verifierIds.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
+  return ({ keyFingerprint, signedBy }) =>
+    refused.get(keyFingerprint) ??
+    (verifierIds.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
 }
 
 function fingerprintsOf(credentials: Iterable<CredentialReference>): Set<string> {
@@ -165,7 +196,11 @@ function fingerprintsOf(credentials: Iterable<CredentialReference>): Set<string>
 function newestSecret(keys: readonly SigningKey[]): Extract<SigningKey, { kind: 'secret' }> {
   const secrets = keys.filter((key) => key.kind === 'secret').sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
   const [newest] = secrets;
-  if (newest === undefined) throw new CollabError('invalid_request', 'The environment has no signing secret, so the server cannot sign tokens for it; the owner of its signing keys can');
+  if (newest === undefined)
+    throw new CollabError(
+      'invalid_request',
+      'The environment has no signing secret, so the server cannot sign tokens for it; the owner of its signing keys can',
+    );
   return newest;
 }
 
@@ -185,13 +220,19 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
   let keyring = keyrings.get(keys);
   if (keyring === undefined || clockWasStepped(ctx, keyring)) {
     const verifiers = keys.map((key) => createVerifier(key, ctx.fetch ?? publicFetch));
-    keyring = { verifiers, verifierIds: new Set(verifiers.map(({ id }) => id)), verified: new BoundedMap(MAX_VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx.clock) : null };
+    keyring = {
+      verifiers,
+      verifierIds: new Set(verifiers.map(({ id }) => id)),
+      verified: new BoundedMap(MAX_VERIFIED_TOKENS),
+      clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx.clock) : null,
+    };
     keyrings.set(keys, keyring);
   }
   return keyring;
 }
 
-const clockWasStepped = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx.clock) - keyring.clockOffset) > CLOCK_STEP_MS;
+const clockWasStepped = (ctx: Context, keyring: Keyring): boolean =>
+  keyring.clockOffset !== null && Math.abs(clockOffset(ctx.clock) - keyring.clockOffset) > CLOCK_STEP_MS;
 
 function createVerifier(key: SigningKey, fetch: typeof publicFetch): Verifier {
   const { kid, alg } = key;
@@ -202,11 +243,23 @@ function createVerifier(key: SigningKey, fetch: typeof publicFetch): Verifier {
     case 'public':
       return { kid, id, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
     case 'jwks':
-      return { kid, id, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }) };
+      return {
+        kid,
+        id,
+        alg,
+        mustNameAudience: true,
+        isKeySet: true,
+        key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }),
+      };
   }
 }
 
-async function verifyPayload(ctx: Context, environment: Environment, verifier: Verifier, token: string): Promise<JWTPayload> {
+async function verifyPayload(
+  ctx: Context,
+  environment: Environment,
+  verifier: Verifier,
+  token: string,
+): Promise<JWTPayload> {
   const { jwtIssuer } = environment.settings;
   const options = {
     algorithms: [verifier.alg],
@@ -218,7 +271,10 @@ async function verifyPayload(ctx: Context, environment: Environment, verifier: V
   let payload: JWTPayload;
   try {
     // One call for each overload: with a key, and with a function that finds one in a key set.
-    ({ payload } = typeof verifier.key === 'function' ? await jwtVerify(token, verifier.key, options) : await jwtVerify(token, verifier.key, options));
+    ({ payload } =
+      typeof verifier.key === 'function'
+        ? await jwtVerify(token, verifier.key, options)
+        : await jwtVerify(token, verifier.key, options));
   } catch (thrown) {
     throw verificationError(thrown, verifier);
   }
@@ -235,7 +291,9 @@ function selectVerifier({ verifiers }: Keyring, token: string): Verifier {
     if (others.length > 0) throw invalidToken('it names no key (kid), and the environment has several');
     return only;
   }
-  const verifier = verifiers.find((candidate) => !candidate.isKeySet && candidate.kid === kid) ?? verifiers.find((candidate) => candidate.isKeySet);
+  const verifier =
+    verifiers.find((candidate) => !candidate.isKeySet && candidate.kid === kid) ??
+    verifiers.find((candidate) => candidate.isKeySet);
   if (verifier === undefined) throw invalidToken('no signing key of the environment has its kid');
   return verifier;
 }
@@ -262,9 +320,11 @@ const expiredToken = (): CollabError => new CollabError('token_expired', 'The to
 
 function verificationError(thrown: unknown, { isKeySet }: Verifier): CollabError {
   if (thrown instanceof errors.JWTExpired) return expiredToken();
-  if (thrown instanceof errors.JWTClaimValidationFailed) return invalidToken(`its claim ${thrown.claim} is ${thrown.reason === 'missing' ? 'missing' : 'not acceptable'}`);
+  if (thrown instanceof errors.JWTClaimValidationFailed)
+    return invalidToken(`its claim ${thrown.claim} is ${thrown.reason === 'missing' ? 'missing' : 'not acceptable'}`);
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return invalidToken('its signature does not match');
   if (thrown instanceof errors.JOSEAlgNotAllowed) return invalidToken('its algorithm (alg) is not that of the key');
-  if (isKeySet && !(thrown instanceof errors.JOSEError)) return invalidToken('the key set (JWKS) of the environment can’t be read');
+  if (isKeySet && !(thrown instanceof errors.JOSEError))
+    return invalidToken('the key set (JWKS) of the environment can’t be read');
   return invalidToken('it can’t be verified');
 }

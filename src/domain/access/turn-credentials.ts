@@ -33,7 +33,11 @@ export function parseTtl(text: string | null): number {
   if (text === null) return DEFAULT_TTL_SECONDS;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (seconds >= MIN_TTL_SECONDS && seconds <= MAX_TTL_SECONDS) return seconds;
-  throw invalidField('ttl', `must be a whole number of seconds between ${MIN_TTL_SECONDS} and ${MAX_TTL_SECONDS}`, text);
+  throw invalidField(
+    'ttl',
+    `must be a whole number of seconds between ${MIN_TTL_SECONDS} and ${MAX_TTL_SECONDS}`,
+    text,
+  );
 }
 
 /**
@@ -43,12 +47,19 @@ export function parseTtl(text: string | null): number {
  * @param userId the user for whom a backend requests them; ignored for a user, who gets their own
  * @param ttl seconds, 60 to 86 400
  */
-export function turnCredentials(ctx: Context, actor: Actor, { urls, stunUrls, secret }: Config['turn'], userId: string | null, ttl: number): TurnCredentials {
+export function turnCredentials(
+  ctx: Context,
+  actor: Actor,
+  { urls, stunUrls, secret }: Config['turn'],
+  userId: string | null,
+  ttl: number,
+): TurnCredentials {
   const owner = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
   checkId('userId', owner, limitsOf(actor.environment));
   const stun: IceServer[] = stunUrls.length === 0 ? [] : [{ urls: stunUrls }];
   const [signing] = secret;
-  if (urls.length === 0 || signing === undefined) return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
+  if (urls.length === 0 || signing === undefined)
+    return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
   const expires = Math.floor(ctx.clock.now() / 1000) + ttl;
   const username = `${expires}:${actor.environment.id}.${escapeForCoturn(owner)}`;
   const password = turnPassword(signing, username);
@@ -56,9 +67,14 @@ export function turnCredentials(ctx: Context, actor: Actor, { urls, stunUrls, se
   return { iceServers: [...stun, turn], username, password, ttl, uris: urls, expiresAt: timestamp(expires * 1000) };
 }
 
-/** A user id with the characters that coturn refuses in a user name percent-encoded: white space, quotes and backslashes. */
+/**
+ * A user id with the characters that coturn refuses in a user name percent-encoded: white space, quotes and
+ * backslashes.
+ */
 function escapeForCoturn(userId: string): string {
-  return userId.replaceAll(/[\s"'\\%]/gu, (refused) => Buffer.from(refused).toString('hex').toUpperCase().replaceAll(/../g, '%$&'));
+  return userId.replaceAll(/[\s"'\\%]/gu, (refused) =>
+    Buffer.from(refused).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
+  );
 }
 
 /** The password of a user name: an HMAC with SHA-1, because TURN servers accept no other hash. */

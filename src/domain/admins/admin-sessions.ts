@@ -18,7 +18,9 @@ const IDLE_MS = 2 * HOUR_MS;
 const LAST_USED_PRECISION_MS = 60_000;
 
 const MAX_FAILURES_PER_HOUR = 20;
-/** A hash takes 128 MiB and one core for half a second, so a process computes one at a time, and few logins may wait. */
+/**
+ * A hash takes 128 MiB and one core for half a second, so a process computes one at a time, and few logins may wait.
+ */
 const hashing = new Semaphore(1);
 const MAX_WAITING = 10;
 const RETRY_SECONDS = 5;
@@ -40,19 +42,24 @@ export interface AuthenticatedAdmin {
 }
 
 /**
- * Opens a session for an admin. `input` is the parsed JSON body. An unknown email address takes as long as a wrong password
- * and gets the same response. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures of an account
- * within an hour or while too many logins wait. The caller enforces limits per client address.
+ * Opens a session for an admin. `input` is the parsed JSON body. An unknown email address takes as long as a wrong
+ * password and gets the same response. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures
+ * of an account within an hour or while too many logins wait. The caller enforces limits per client address.
  */
 export async function login(ctx: Context, input: unknown): Promise<OpenedSession> {
   const { email, password } = validate(loginInput, input);
-  if (hashing.waiting >= MAX_WAITING) throw new CollabError('rate_limited', `Too many logins at once. Try again in ${RETRY_SECONDS}s`, RETRY_SECONDS);
+  if (hashing.waiting >= MAX_WAITING)
+    throw new CollabError('rate_limited', `Too many logins at once. Try again in ${RETRY_SECONDS}s`, RETRY_SECONDS);
   return hashing.run(() => verifyLogin(ctx, adminKeyOf(email), password));
 }
 
-/** Authenticates an admin by a session token. Throws `invalid_key` for text that is not a session token, `invalid_session`. */
+/**
+ * Authenticates an admin by a session token. Throws `invalid_key` for text that is not a session token,
+ * `invalid_session`.
+ */
 export async function authenticateAdmin(ctx: Context, token: string): Promise<AuthenticatedAdmin> {
-  if (!token.startsWith('adm_')) throw new CollabError('invalid_key', 'This needs an admin session token (adm_…) from POST /admin/auth/login');
+  if (!token.startsWith('adm_'))
+    throw new CollabError('invalid_key', 'This needs an admin session token (adm_…) from POST /admin/auth/login');
   const key = hash('sha256', token.slice(0, 128), 'base64url');
   const stored = await ctx.store.get(ADMIN_SESSIONS, key);
   if (stored === undefined) throw invalidSession();
@@ -73,7 +80,11 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
 export async function logout(ctx: Context, { admin, session }: AuthenticatedAdmin): Promise<string> {
   await ctx.store.transact(async (tx) => {
     tx.delete(ADMIN_SESSIONS, session);
-    await appendAuditRecord(ctx, tx, null, { action: 'admin.logout', target: { kind: 'admin', id: admin.id }, actor: { kind: 'admin', id: admin.id } });
+    await appendAuditRecord(ctx, tx, null, {
+      action: 'admin.logout',
+      target: { kind: 'admin', id: admin.id },
+      actor: { kind: 'admin', id: admin.id },
+    });
   });
   return DELETED;
 }
@@ -112,9 +123,19 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
     if (current.passwordHash !== verified.passwordHash) tx.put(ADMINS, adminKey, JSON.stringify(verified));
     const now = ctx.clock.now();
     const at = timestamp(now);
-    const session: AdminSession = { adminId: verified.id, adminKey, passwordVersion: verified.passwordVersion, createdAt: at, lastUsedAt: at };
+    const session: AdminSession = {
+      adminId: verified.id,
+      adminKey,
+      passwordVersion: verified.passwordVersion,
+      createdAt: at,
+      lastUsedAt: at,
+    };
     tx.put(ADMIN_SESSIONS, hash('sha256', token, 'base64url'), JSON.stringify(session));
-    await appendAuditRecord(ctx, tx, null, { action: 'admin.login', target: { kind: 'admin', id: verified.id }, actor: { kind: 'admin', id: verified.id } });
+    await appendAuditRecord(ctx, tx, null, {
+      action: 'admin.login',
+      target: { kind: 'admin', id: verified.id },
+      actor: { kind: 'admin', id: verified.id },
+    });
     return { token, expiresAt: timestamp(now + LIFETIME_MS), admin: presentAdmin(verified) };
   });
 }
@@ -134,7 +155,8 @@ function hasEnded({ createdAt, lastUsedAt }: AdminSession, now: number): boolean
 }
 
 /** Whether a session belongs to the admin and to the admin's current password. */
-const isCurrent = (session: AdminSession, admin: StoredAdmin): boolean => session.adminId === admin.id && session.passwordVersion === admin.passwordVersion;
+const isCurrent = (session: AdminSession, admin: StoredAdmin): boolean =>
+  session.adminId === admin.id && session.passwordVersion === admin.passwordVersion;
 
 async function requireNotLocked(ctx: Context, key: string): Promise<void> {
   const now = ctx.clock.now();
@@ -147,22 +169,26 @@ async function requireNotLocked(ctx: Context, key: string): Promise<void> {
 
 async function recordFailure(ctx: Context, key: string): Promise<void> {
   const now = ctx.clock.now();
-  await ctx.store.transact((tx) => Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => renderTimes([...recentFailures(current, now), now]))));
+  await ctx.store.transact((tx) =>
+    Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => renderTimes([...recentFailures(current, now), now]))),
+  );
 }
 
 /** The largest difference between the clock readings of concurrent logins. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * The times of the failures within the last hour, oldest first. A time clearly in the future was recorded before the clock
- * was set back. It is dropped, or the account would stay locked for as long as the clock was moved.
+ * The times of the failures within the last hour, oldest first. A time clearly in the future was recorded before the
+ * clock was set back. It is dropped, or the account would stay locked for as long as the clock was moved.
  */
 function recentFailures(stored: string | undefined, now: number): readonly number[] {
   const times = stored === undefined ? [] : (JSON.parse(stored) as number[]);
   return times.filter((time) => time <= now + MAX_CLOCK_SKEW_MS && time + HOUR_MS > now);
 }
 
-const renderTimes = (times: readonly number[]): string | undefined => (times.length === 0 ? undefined : JSON.stringify(times));
+const renderTimes = (times: readonly number[]): string | undefined =>
+  times.length === 0 ? undefined : JSON.stringify(times);
 
 const invalidLogin = (): CollabError => new CollabError('invalid_login', 'Invalid email or password');
-const invalidSession = (): CollabError => new CollabError('invalid_session', 'The session is unknown or has ended: log in again');
+const invalidSession = (): CollabError =>
+  new CollabError('invalid_session', 'The session is unknown or has ended: log in again');

@@ -15,14 +15,23 @@ const MAX_EMAIL_LENGTH = 320;
 /** Creates an admin. Throws `invalid_request`, `email_taken`. */
 export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
   const address = normaliseEmail(email);
-  if (address.length > MAX_EMAIL_LENGTH || !isEmailAddress(address)) throw invalidField('email', 'must be an email address', address);
+  if (address.length > MAX_EMAIL_LENGTH || !isEmailAddress(address))
+    throw invalidField('email', 'must be an email address', address);
   checkPassword(password);
   const passwordHash = await hashPassword(password);
   const key = adminKeyOf(email);
   return ctx.store.transact(async (tx) => {
-    if ((await tx.get(ADMINS, key)) !== undefined) throw new CollabError('email_taken', `There is an admin with the email address ${address} already`);
+    if ((await tx.get(ADMINS, key)) !== undefined)
+      throw new CollabError('email_taken', `There is an admin with the email address ${address} already`);
     const now = ctx.clock.now();
-    const admin: StoredAdmin = { id: newId('admin_', now), email: address, role: 'admin', createdAt: timestamp(now), passwordHash, passwordVersion: 1 };
+    const admin: StoredAdmin = {
+      id: newId('admin_', now),
+      email: address,
+      role: 'admin',
+      createdAt: timestamp(now),
+      passwordHash,
+      passwordVersion: 1,
+    };
     tx.put(ADMINS, key, JSON.stringify(admin));
     await appendAuditRecord(ctx, tx, null, { action: 'admin.create', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
@@ -36,7 +45,10 @@ export async function listAdmins(ctx: Context): Promise<Admin[]> {
   return admins.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Sets the password of an admin, ends all their sessions and clears their failed logins. Throws `invalid_request`, `admin_not_found`. */
+/**
+ * Sets the password of an admin, ends all their sessions and clears their failed logins. Throws `invalid_request`,
+ * `admin_not_found`.
+ */
 export async function setAdminPassword(ctx: Context, email: string, password: string): Promise<Admin> {
   checkPassword(password);
   const passwordHash = await hashPassword(password);
@@ -61,7 +73,9 @@ export async function removeAdmin(ctx: Context, email: string): Promise<Admin> {
   });
 }
 
-/** The key under which an email address has its admin and its failed logins; the latter exist for unknown addresses too. */
+/**
+ * The key under which an email address has its admin and its failed logins; the latter exist for unknown addresses too.
+ */
 export function adminKeyOf(email: string): string {
   return hash('sha256', normaliseEmail(email), 'base64url');
 }
@@ -79,7 +93,8 @@ export function presentAdmin({ id, email, role, createdAt }: StoredAdmin): Admin
 
 async function requireAdmin(reader: Pick<Reader, 'get'>, key: string, email: string): Promise<StoredAdmin> {
   const admin = await findAdmin(reader, key);
-  if (admin === undefined) throw new CollabError('admin_not_found', `No admin has the email address ${email.slice(0, MAX_EMAIL_LENGTH)}`);
+  if (admin === undefined)
+    throw new CollabError('admin_not_found', `No admin has the email address ${email.slice(0, MAX_EMAIL_LENGTH)}`);
   return admin;
 }
 

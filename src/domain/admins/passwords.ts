@@ -15,7 +15,9 @@ interface ParsedHash {
   readonly key: Buffer;
 }
 
-/** About 0.4 s of a server core and 128 MiB per hash, which is also what each guess costs an attacker with the hashes. */
+/**
+ * About 0.4 s of a server core and 128 MiB per hash, which is also what each guess costs an attacker with the hashes.
+ */
 const COST: Cost = { ln: 17, r: 8, p: 1 };
 /** More than the 128 MiB that these parameters need; with Node's default limit scrypt would throw. */
 const MAX_MEMORY = 256 * 1024 * 1024;
@@ -27,11 +29,16 @@ const MAX_BYTES = 1024;
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** Throws `invalid_request` unless the NFKC form of the password, which is what is hashed, has at least 12 characters and at most 1 024 bytes. */
+/**
+ * Throws `invalid_request` unless the NFKC form of the password, which is what is hashed, has at least 12 characters
+ * and at most 1 024 bytes.
+ */
 export function checkPassword(password: string): void {
   const text = password.normalize('NFKC');
-  if (Array.from(text).length < MIN_CHARACTERS) throw new CollabError('invalid_request', `password must be at least ${MIN_CHARACTERS} characters`);
-  if (Buffer.byteLength(text) > MAX_BYTES) throw new CollabError('invalid_request', `password must be at most ${MAX_BYTES} bytes`);
+  if (Array.from(text).length < MIN_CHARACTERS)
+    throw new CollabError('invalid_request', `password must be at least ${MIN_CHARACTERS} characters`);
+  if (Buffer.byteLength(text) > MAX_BYTES)
+    throw new CollabError('invalid_request', `password must be at most ${MAX_BYTES} bytes`);
 }
 
 /** Hashes the password with a random salt, as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format). */
@@ -65,7 +72,11 @@ function parseHash(hash: string): ParsedHash {
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/.exec(hash);
   if (match === null) throw new Error('the store holds a password hash of unknown form');
   const [, ln, r, p, salt = '', key = ''] = match;
-  return { cost: { ln: Number(ln), r: Number(r), p: Number(p) }, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') };
+  return {
+    cost: { ln: Number(ln), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, 'base64'),
+    key: Buffer.from(key, 'base64'),
+  };
 }
 
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -11,14 +11,22 @@ import { type ChainVerdict, verifyTexts } from './verify.ts';
 const FORMAT = 1;
 const PAGE = 500;
 
-const firstLine = new InputSchema(Type.Object({ type: Type.Literal('collab-audit'), format: Type.Integer(), environmentId: Type.Union([Type.String(), Type.Null()]) }));
-const lastLine = new InputSchema(Type.Object({ type: Type.Literal('head'), seq: Type.Integer({ minimum: 0 }), hash: Type.String() }));
+const firstLine = new InputSchema(
+  Type.Object({
+    type: Type.Literal('collab-audit'),
+    format: Type.Integer(),
+    environmentId: Type.Union([Type.String(), Type.Null()]),
+  }),
+);
+const lastLine = new InputSchema(
+  Type.Object({ type: Type.Literal('head'), seq: Type.Integer({ minimum: 0 }), hash: Type.String() }),
+);
 
 /** The lines of an export of a chain, without line feeds: a header, the records as they are stored, and the head. */
 export async function* exportChain(ctx: Context, chain: AuditChain): AsyncIterable<string> {
   yield JSON.stringify({ type: 'collab-audit', format: FORMAT, environmentId: chain });
   const head = await readHead(ctx.store, chain);
-  for (let since = 0; since < head.seq; ) {
+  for (let since = 0; since < head.seq;) {
     const records = await readRecords(ctx, chain, since, Math.min(PAGE, head.seq - since));
     yield* records;
     since += records.length;
@@ -32,19 +40,35 @@ export async function* exportChain(ctx: Context, chain: AuditChain): AsyncIterab
  *
  * @param known as for `verifyChain`
  */
-export async function verifyExport(lines: AsyncIterable<string>, known: readonly AuditHead[]): Promise<ChainVerdict & { readonly environmentId: AuditChain }> {
+export async function verifyExport(
+  lines: AsyncIterable<string>,
+  known: readonly AuditHead[],
+): Promise<ChainVerdict & { readonly environmentId: AuditChain }> {
   const texts: string[] = [];
   for await (const line of lines) texts.push(line);
   const [first, ...records] = texts;
   const header = parse(first);
-  if (!firstLine.check(header)) throw new CollabError('invalid_request', 'This is not an export of an audit log: its first line must be {"type":"collab-audit","format":1,…}');
-  if (header.format !== FORMAT) throw new CollabError('invalid_request', `The export has the format ${header.format}; this version reads format ${FORMAT}`);
+  if (!firstLine.check(header))
+    throw new CollabError(
+      'invalid_request',
+      'This is not an export of an audit log: its first line must be {"type":"collab-audit","format":1,…}',
+    );
+  if (header.format !== FORMAT)
+    throw new CollabError(
+      'invalid_request',
+      `The export has the format ${header.format}; this version reads format ${FORMAT}`,
+    );
   const { environmentId } = header;
   const head = parse(records.at(-1));
-  if (lastLine.check(head)) return { environmentId, ...(await verifyTexts(environmentId, records.slice(0, -1), head, known)) };
+  if (lastLine.check(head))
+    return { environmentId, ...(await verifyTexts(environmentId, records.slice(0, -1), head, known)) };
   const check = new ChainCheck(environmentId);
   const faults = records.flatMap((text) => check.add(text));
-  return { environmentId, head: check.head, faults: [...faults, 'the last line, with the head of the log, is missing'] };
+  return {
+    environmentId,
+    head: check.head,
+    faults: [...faults, 'the last line, with the head of the log, is missing'],
+  };
 }
 
 function parse(text: string | undefined): unknown {

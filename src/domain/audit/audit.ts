@@ -11,7 +11,10 @@ export interface AuditEntry {
   readonly action: AuditAction;
   readonly target: AuditTarget;
   readonly details?: AuditDetails;
-  /** Who did it; by default the operator of the context (an admin or the user of the CLI), or the server if there is none. */
+  /**
+   * Who did it; by default the operator of the context (an admin or the user of the CLI), or the server if there is
+   * none.
+   */
   readonly actor?: AuditActor;
 }
 
@@ -19,15 +22,26 @@ export interface AuditEntry {
 const heads = new WeakMap<Transaction, Map<AuditChain, string>>();
 
 /**
- * Adds a record of an act to a chain, in the transaction that does it. Two transactions that add to the same chain conflict,
- * and one of them runs again.
+ * Adds a record of an act to a chain, in the transaction that does it. Two transactions that add to the same chain
+ * conflict, and one of them runs again.
  */
-export async function appendAuditRecord(ctx: Context, tx: Transaction, chain: AuditChain, { action, target, details = {}, actor }: AuditEntry): Promise<void> {
+export async function appendAuditRecord(
+  ctx: Context,
+  tx: Transaction,
+  chain: AuditChain,
+  { action, target, details = {}, actor }: AuditEntry,
+): Promise<void> {
   const added = heads.get(tx) ?? new Map<AuditChain, string>();
   heads.set(tx, added);
   const stored = added.get(chain) ?? (await tx.get(auditHeadOf(chain), AUDIT_HEAD_KEY));
   const by = actor ?? ctx.operator ?? { kind: 'system', id: null };
-  const { text, head } = addToChain(chain, stored, { at: timestamp(ctx.clock.now()), actor: by, action, target, details });
+  const { text, head } = addToChain(chain, stored, {
+    at: timestamp(ctx.clock.now()),
+    actor: by,
+    action,
+    target,
+    details,
+  });
   const headText = JSON.stringify(head);
   added.set(chain, headText);
   tx.put(auditOf(chain), auditKey(head.seq), text);
@@ -46,12 +60,20 @@ export async function readHead(reader: Pick<Reader, 'get'>, chain: AuditChain): 
 }
 
 /** The texts of the records of a chain after `since`, in order, at most `limit`. */
-export async function readRecords({ store }: Context, chain: AuditChain, since: number, limit: number): Promise<string[]> {
+export async function readRecords(
+  { store }: Context,
+  chain: AuditChain,
+  since: number,
+  limit: number,
+): Promise<string[]> {
   const entries = await store.range(auditOf(chain), { after: auditKey(since), limit });
   return entries.map(({ value }) => value);
 }
 
-/** A page of a chain: `{"items":[…],"seq":…,"hash":…}`, with `nextSince` if there are more records. `seq` and `hash` are those of the head. */
+/**
+ * A page of a chain: `{"items":[…],"seq":…,"hash":…}`, with `nextSince` if there are more records. `seq` and `hash` are
+ * those of the head.
+ */
 export async function listRecords(ctx: Context, chain: AuditChain, since: number, limit: number): Promise<string> {
   const items = await readRecords(ctx, chain, since, limit);
   const head = await readHead(ctx.store, chain);

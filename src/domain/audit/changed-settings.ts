@@ -4,8 +4,8 @@ import type { Environment } from '../../model/environments/environment.ts';
 import { isRecord } from '../input/validate.ts';
 
 /**
- * The fields that differ between two versions of an environment, by path. Numbers, booleans and null are given with their new
- * value; of anything else, which may contain a secret, only that it was changed.
+ * The fields that differ between two versions of an environment, by path. Numbers, booleans and null are given with
+ * their new value; of anything else, which may contain a secret, only that it was changed.
  */
 export function changedSettings(before: Environment, after: Environment): AuditDetails {
   const { updatedAt: _before, ...old } = before;

@@ -8,10 +8,14 @@ export interface WrittenRecord {
 }
 
 /**
- * Wraps a store so that its first commit records an act too: `record` runs at the end of the transaction and gets the records that
- * it writes, in order. A transaction that fails or writes nothing does not count as the first. Later commits record nothing.
+ * Wraps a store so that its first commit records an act too: `record` runs at the end of the transaction and gets the
+ * records that it writes, in order. A transaction that fails or writes nothing does not count as the first. Later
+ * commits record nothing.
  */
-export function recordingStore(store: Store, record: (tx: Transaction, written: readonly WrittenRecord[]) => Promise<void>): Store {
+export function recordingStore(
+  store: Store,
+  record: (tx: Transaction, written: readonly WrittenRecord[]) => Promise<void>,
+): Store {
   const lock = new KeyedLock();
   let isRecorded = false;
   const attempt: Store['transact'] = async (work) => {

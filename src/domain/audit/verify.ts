@@ -18,7 +18,11 @@ export interface ChainVerdict {
  *
  * @param known heads that were noted earlier, e.g. in the manifest of a backup, which the chain must contain
  */
-export async function verifyChain(ctx: Context, chain: AuditChain, known: readonly AuditHead[] = []): Promise<ChainVerdict> {
+export async function verifyChain(
+  ctx: Context,
+  chain: AuditChain,
+  known: readonly AuditHead[] = [],
+): Promise<ChainVerdict> {
   for (;;) {
     const stored = await readHead(ctx.store, chain);
     const verdict = await verifyTexts(chain, textsOf(ctx, chain), stored, known);
@@ -28,15 +32,24 @@ export async function verifyChain(ctx: Context, chain: AuditChain, known: readon
 }
 
 /** Verifies the records of a chain, given as texts in order, against its head and heads that were noted earlier. */
-export async function verifyTexts(chain: AuditChain, texts: AsyncIterable<string> | Iterable<string>, head: AuditHead, known: readonly AuditHead[]): Promise<ChainVerdict> {
+export async function verifyTexts(
+  chain: AuditChain,
+  texts: AsyncIterable<string> | Iterable<string>,
+  head: AuditHead,
+  known: readonly AuditHead[],
+): Promise<ChainVerdict> {
   const check = new ChainCheck(chain);
   const faults: string[] = [];
   for await (const text of texts) {
     faults.push(...check.add(text));
-    for (const { seq, hash } of known) if (seq === check.head.seq && hash !== check.head.hash) faults.push(`record ${seq} does not have the hash that was noted earlier: the chain was rewritten`);
+    for (const { seq, hash } of known)
+      if (seq === check.head.seq && hash !== check.head.hash)
+        faults.push(`record ${seq} does not have the hash that was noted earlier: the chain was rewritten`);
   }
   faults.push(...check.end(head));
-  for (const { seq } of known) if (seq > check.head.seq) faults.push(`record ${seq}, whose hash was noted earlier, is missing: the chain was truncated`);
+  for (const { seq } of known)
+    if (seq > check.head.seq)
+      faults.push(`record ${seq}, whose hash was noted earlier, is missing: the chain was truncated`);
   return { head: check.head, faults };
 }
 

@@ -33,18 +33,23 @@ export interface ThreadDraft {
 }
 
 /**
- * Parses the body of a create-comment request. For a user the author is the user, whatever the input says; a backend names
- * the author. Throws `invalid_request`, `invalid_json`.
+ * Parses the body of a create-comment request. For a user the author is the user, whatever the input says; a backend
+ * names the author. Throws `invalid_request`, `invalid_json`.
  */
 export function parseCommentDraft(actor: Actor, input: unknown, limits: Limits): CommentDraft {
-  if (actor.kind === 'user') return validateCommentDraft({ ...validate(createByUser, input), userId: actor.userId }, limits);
+  if (actor.kind === 'user')
+    return validateCommentDraft({ ...validate(createByUser, input), userId: actor.userId }, limits);
   return validateCommentDraft(validate(createByBackend, input), limits);
 }
 
 /** Checks fields that have passed their schema against the limits of the environment. Throws `invalid_request`. */
-export function validateCommentDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
+export function validateCommentDraft(
+  fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>,
+  limits: Limits,
+): CommentDraft {
   const { id, userId, body, mentions = [], metadata = {} } = fields;
-  const attachmentIds = fields.attachmentIds === undefined ? undefined : checkAttachmentIds(fields.attachmentIds, limits);
+  const attachmentIds =
+    fields.attachmentIds === undefined ? undefined : checkAttachmentIds(fields.attachmentIds, limits);
   checkId('userId', userId, limits);
   checkBody(body, limits, attachmentIds?.length);
   checkMetadata(metadata, limits);

@@ -14,9 +14,9 @@ import { findLocation } from './comment-location.ts';
 import { isMetadataOnly } from './comment-patch.ts';
 import { parseThread, threadPartition } from './thread-view.ts';
 
-// Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its transaction,
-// which checks everything again that may have changed in the meantime. Reactions, uploads and connections can only be
-// refused: see `requirePassing`.
+// Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its
+// transaction, which checks everything again that may have changed in the meantime. Reactions, uploads and connections
+// can only be refused: see `requirePassing`.
 
 /** A validated comment to filter. */
 export interface NewComment {
@@ -30,14 +30,25 @@ export interface NewComment {
 }
 
 /**
- * Runs the filters on a new comment, and returns it with their changes and, if one holds it, why. The comment of a repeated request
- * is not filtered, because the stored response is sent again. Throws `thread_not_found`, `forbidden`, `content_rejected`.
+ * Runs the filters on a new comment, and returns it with their changes and, if one holds it, why. The comment of a
+ * repeated request is not filtered, because the stored response is sent again. Throws `thread_not_found`, `forbidden`,
+ * `content_rejected`.
  */
-export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, partition, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
+export async function filterNewComment(
+  ctx: Context,
+  filters: Filters,
+  { actor, threadId, partition, draft, idempotency, limits }: NewComment,
+): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
   if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, held: null };
   const { roomId } = parseThread(await ctx.store.get(partition, THREAD_KEY));
   requireWrite(actor, roomId);
-  const { fields, hold } = await filterContent(filters, 'comment.create', actor, { roomId, threadId, comment: commentOfDraft(draft) }, checkWith(limits));
+  const { fields, hold } = await filterContent(
+    filters,
+    'comment.create',
+    actor,
+    { roomId, threadId, comment: commentOfDraft(draft) },
+    checkWith(limits),
+  );
   return { draft: changed(draft, fields, limits), held: hold === null ? null : { roomId, hold } };
 }
 
@@ -51,7 +62,11 @@ export interface NewThread {
 }
 
 /** As `filterNewComment`, for a thread with its first comment. Throws `content_rejected`. */
-export async function filterNewThread(ctx: Context, filters: Filters, { actor, roomId, draft, idempotency, limits }: NewThread): Promise<{ draft: ThreadDraft; hold: Hold | null }> {
+export async function filterNewThread(
+  ctx: Context,
+  filters: Filters,
+  { actor, roomId, draft, idempotency, limits }: NewThread,
+): Promise<{ draft: ThreadDraft; hold: Hold | null }> {
   if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, hold: null };
   const { position, first } = draft;
   const payload = { roomId, position, metadata: first.metadata, comment: commentOfDraft(first) };
@@ -68,12 +83,22 @@ export interface Edit {
 }
 
 /**
- * Runs the filters on an edit, and returns it as `filterNewComment` does. The edit of a comment that does not exist is not
- * filtered: the transaction refuses it later. Throws `forbidden`, `content_rejected`.
+ * Runs the filters on an edit, and returns it as `filterNewComment` does. The edit of a comment that does not exist is
+ * not filtered: the transaction refuses it later. Throws `forbidden`, `content_rejected`.
  */
-export async function filterEdit(ctx: Context, filters: Filters, { actor, commentId, patch, limits }: Edit): Promise<{ patch: CommentPatch; held: { roomId: string; threadId: string; hold: Hold } | null }> {
+export async function filterEdit(
+  ctx: Context,
+  filters: Filters,
+  { actor, commentId, patch, limits }: Edit,
+): Promise<{ patch: CommentPatch; held: { roomId: string; threadId: string; hold: Hold } | null }> {
   const location = await findLocation(ctx.store, actor.environment.id, commentId);
-  const [text, thread] = location === undefined ? [] : await Promise.all([ctx.store.get(location.partition, location.key), ctx.store.get(location.partition, THREAD_KEY)]);
+  const [text, thread] =
+    location === undefined
+      ? []
+      : await Promise.all([
+          ctx.store.get(location.partition, location.key),
+          ctx.store.get(location.partition, THREAD_KEY),
+        ]);
   if (text === undefined || thread === undefined) return { patch, held: null };
   const current = JSON.parse(text) as Comment;
   const { id: threadId, roomId } = parseThread(thread);
@@ -90,10 +115,19 @@ export interface Change extends Omit<Edit, 'commentId'> {
 }
 
 /**
- * Runs the filters on an edit, and returns it with their changes and, if one holds it, why. Of a change of the metadata alone they
- * change the metadata only: it would become an edit otherwise. Throws `content_rejected`.
+ * Runs the filters on an edit, and returns it with their changes and, if one holds it, why. Of a change of the metadata
+ * alone they change the metadata only: it would become an edit otherwise. Throws `content_rejected`.
  */
-export async function filterChange(filters: Filters, { actor, roomId, before: { id: commentId, threadId, userId, body, mentions, metadata, attachments }, patch, limits }: Change): Promise<{ patch: CommentPatch; hold: Hold | null }> {
+export async function filterChange(
+  filters: Filters,
+  {
+    actor,
+    roomId,
+    before: { id: commentId, threadId, userId, body, mentions, metadata, attachments },
+    patch,
+    limits,
+  }: Change,
+): Promise<{ patch: CommentPatch; hold: Hold | null }> {
   const before: DraftComment = { userId, body, mentions, metadata, attachmentIds: attachments.map(({ id }) => id) };
   const comment: DraftComment = {
     userId,
@@ -102,20 +136,30 @@ export async function filterChange(filters: Filters, { actor, roomId, before: { 
     metadata: patch.metadata ?? before.metadata,
     attachmentIds: patch.attachmentIds ?? before.attachmentIds,
   };
-  const { fields, hold } = await filterContent(filters, 'comment.update', actor, { roomId, threadId, commentId, before, comment }, checkWith(limits));
+  const { fields, hold } = await filterContent(
+    filters,
+    'comment.update',
+    actor,
+    { roomId, threadId, commentId, before, comment },
+    checkWith(limits),
+  );
   if (isMetadataOnly(patch)) return { patch: { metadata: fields.metadata ?? comment.metadata }, hold };
   const { mentions: filtered = patch.mentions, ...rest } = fields;
-  return { patch: { ...patch, ...rest, ...(filtered === undefined ? {} : { mentions: [...checkMentions(filtered, limits)] }) }, hold };
+  return {
+    patch: { ...patch, ...rest, ...(filtered === undefined ? {} : { mentions: [...checkMentions(filtered, limits)] }) },
+    hold,
+  };
 }
 
 /**
- * Runs the filters on the resolving or reopening of a thread, unless it is in that state already. Throws `thread_not_found`,
- * `forbidden`, `content_rejected`.
+ * Runs the filters on the resolving or reopening of a thread, unless it is in that state already. Throws
+ * `thread_not_found`, `forbidden`, `content_rejected`.
  */
 export async function filterResolution(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<void> {
   const thread = parseThread(await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY));
   requireChange(actor, thread.roomId);
-  if (thread.resolved !== resolved) await requirePassing(ctx, actor, 'thread.resolve', { roomId: thread.roomId, threadId, resolved });
+  if (thread.resolved !== resolved)
+    await requirePassing(ctx, actor, 'thread.resolve', { roomId: thread.roomId, threadId, resolved });
 }
 
 function commentOfDraft({ userId, body, mentions, metadata, attachmentIds = [] }: CommentDraft): DraftComment {

@@ -24,7 +24,13 @@ const GENERATED_REST_LENGTH = 16 - TIME_LENGTH;
  * @param now its `createdAt` in milliseconds since the epoch
  * @param chosenId the id that the client chose, if any
  */
-export function newLocation(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentLocation & { id: string } {
+export function newLocation(
+  tx: Transaction,
+  environmentId: string,
+  threadId: string,
+  now: number,
+  chosenId: string | undefined,
+): CommentLocation & { id: string } {
   const partition = threadRecordsOf(environmentId, threadId);
   const threadPart = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
   if (threadPart !== undefined) {
@@ -50,7 +56,11 @@ export function deleteLocation(tx: Transaction, environmentId: string, key: stri
 }
 
 /** The location of the comment with this id, whether it exists or not; undefined for an id that no comment can have. */
-export async function findLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
+export async function findLocation(
+  reader: Pick<Transaction, 'get'>,
+  environmentId: string,
+  commentId: string,
+): Promise<CommentLocation | undefined> {
   if (!ID_PATTERN.test(commentId)) return undefined;
   const indexed = await reader.get(commentIndexOf(environmentId), commentId);
   if (indexed === undefined) return decodeCommentId(environmentId, commentId);
@@ -59,10 +69,14 @@ export async function findLocation(reader: Pick<Transaction, 'get'>, environment
 }
 
 /**
- * The location of a comment that exists or has existed. Unlike `findLocation`, it reads the index only for an id that does not
- * encode the location.
+ * The location of a comment that exists or has existed. Unlike `findLocation`, it reads the index only for an id that
+ * does not encode the location.
  */
-export async function locationOf(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
+export async function locationOf(
+  reader: Pick<Transaction, 'get'>,
+  environmentId: string,
+  commentId: string,
+): Promise<CommentLocation | undefined> {
   const decoded = decodeCommentId(environmentId, commentId);
   if (decoded !== undefined && (await reader.get(decoded.partition, decoded.key)) !== undefined) return decoded;
   return findLocation(reader, environmentId, commentId);

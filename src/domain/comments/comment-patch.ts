@@ -9,8 +9,8 @@ export function isMetadataOnly({ body, mentions, attachmentIds }: CommentPatch):
 }
 
 /**
- * A comment after a valid patch at the time `at`, which becomes `editedAt` unless the metadata alone change. `linked` is the comment
- * with the attachments of the patch. Throws `invalid_request` for an empty text without attachments.
+ * A comment after a valid patch at the time `at`, which becomes `editedAt` unless the metadata alone change. `linked`
+ * is the comment with the attachments of the patch. Throws `invalid_request` for an empty text without attachments.
  */
 export function patchComment(linked: Comment, patch: CommentPatch, at: string, limits: Limits): Comment {
   const { body = linked.body, mentions = linked.mentions, metadata = linked.metadata } = patch;
@@ -22,11 +22,18 @@ export function patchComment(linked: Comment, patch: CommentPatch, at: string, l
 /** The patch that gives a comment the content of another version of it, whose attachments are linked. */
 export function patchTo(version: Comment, current: Comment): CommentPatch {
   const { body, mentions, metadata } = version;
-  return isSameContent({ ...version, metadata: current.metadata }, current) ? { metadata } : { body, mentions: [...mentions], metadata };
+  return isSameContent({ ...version, metadata: current.metadata }, current)
+    ? { metadata }
+    : { body, mentions: [...mentions], metadata };
 }
 
 /** Whether two versions of a comment say the same. */
 export function isSameContent(one: Comment, other: Comment): boolean {
-  const contentOf = ({ body, mentions, metadata, attachments }: Comment): unknown[] => [body, mentions, metadata, attachments.map(({ id }) => id)];
+  const contentOf = ({ body, mentions, metadata, attachments }: Comment): unknown[] => [
+    body,
+    mentions,
+    metadata,
+    attachments.map(({ id }) => id),
+  ];
   return isDeepStrictEqual(contentOf(one), contentOf(other));
 }

@@ -2,7 +2,14 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
-import { parseThreadStats, presentThread, renderThreadStats, type Thread, type ThreadRecord, type ThreadStats } from '../../model/thread.ts';
+import {
+  parseThreadStats,
+  presentThread,
+  renderThreadStats,
+  type Thread,
+  type ThreadRecord,
+  type ThreadStats,
+} from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
 import { actorUserId } from '../access/access.ts';
@@ -23,10 +30,14 @@ export interface WrittenComment {
 }
 
 /**
- * Writes a new comment, counts it and emits `comment.created`. The transaction must have read the thread record. Returns the
- * JSON text of the comment. The commit fails with `quota_exceeded` or `invalid_request` at a limit.
+ * Writes a new comment, counts it and emits `comment.created`. The transaction must have read the thread record.
+ * Returns the JSON text of the comment. The commit fails with `quota_exceeded` or `invalid_request` at a limit.
  */
-export function insertComment(tx: Transaction, actor: Actor, { location, roomId, comment, now }: WrittenComment): string {
+export function insertComment(
+  tx: Transaction,
+  actor: Actor,
+  { location, roomId, comment, now }: WrittenComment,
+): string {
   const { environment, via } = actor;
   const at = timestamp(now);
   const text = JSON.stringify(comment);
@@ -34,19 +45,39 @@ export function insertComment(tx: Transaction, actor: Actor, { location, roomId,
   consumeQuota(tx, actor, comment.userId, 'comments', 1);
   updateThreadStats(tx, location.partition, at, 1, limitsOf(environment).commentsPerThread);
   touchRoom(tx, environment.id, roomId, at);
-  emitChange(tx, environment, { type: 'comment.created', at: now, roomId, threadId: comment.threadId, userId: comment.userId, via, data: text });
+  emitChange(tx, environment, {
+    type: 'comment.created',
+    at: now,
+    roomId,
+    threadId: comment.threadId,
+    userId: comment.userId,
+    via,
+    data: text,
+  });
   return text;
 }
 
 /** Replaces a comment by an edited version and emits `comment.updated`. Returns the JSON text of the comment. */
-export function replaceComment(tx: Transaction, actor: Actor, { location, roomId, comment, now }: WrittenComment): string {
+export function replaceComment(
+  tx: Transaction,
+  actor: Actor,
+  { location, roomId, comment, now }: WrittenComment,
+): string {
   const { environment, via } = actor;
   const at = timestamp(now);
   const text = JSON.stringify(comment);
   tx.put(location.partition, location.key, text);
   updateThreadStats(tx, location.partition, at, 0);
   touchRoom(tx, environment.id, roomId, at);
-  emitChange(tx, environment, { type: 'comment.updated', at: now, roomId, threadId: comment.threadId, userId: actorUserId(actor), via, data: text });
+  emitChange(tx, environment, {
+    type: 'comment.updated',
+    at: now,
+    roomId,
+    threadId: comment.threadId,
+    userId: actorUserId(actor),
+    via,
+    data: text,
+  });
   return text;
 }
 
@@ -55,8 +86,15 @@ export interface WrittenThread extends Omit<WrittenComment, 'roomId'> {
   readonly record: ThreadRecord;
 }
 
-/** Writes a new thread with its first comment, and its room if necessary, and emits `thread.created`. The commit fails in the same cases as with `insertComment`. */
-export async function insertThread(tx: Transaction, actor: Actor, { record, location, comment, now }: WrittenThread): Promise<{ thread: Thread; commentText: string }> {
+/**
+ * Writes a new thread with its first comment, and its room if necessary, and emits `thread.created`. The commit fails
+ * in the same cases as with `insertComment`.
+ */
+export async function insertThread(
+  tx: Transaction,
+  actor: Actor,
+  { record, location, comment, now }: WrittenThread,
+): Promise<{ thread: Thread; commentText: string }> {
   const { environment, via } = actor;
   const { id, roomId, userId, createdAt: at } = record;
   const room = roomRecordsOf(environment.id, roomId);
@@ -82,7 +120,10 @@ export async function threadExists(tx: Transaction, partition: string): Promise<
   return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
 }
 
-/** The JSON of the response to the creation of a thread: the fields that the API documents first, then the other fields of a thread. */
+/**
+ * The JSON of the response to the creation of a thread: the fields that the API documents first, then the other fields
+ * of a thread.
+ */
 export function renderCreatedThread(thread: Thread, commentText: string): string {
   const { id, roomId, resolved, position, createdAt, ...more } = thread;
   const head = JSON.stringify({ id, roomId, resolved, position });
@@ -91,16 +132,23 @@ export function renderCreatedThread(thread: Thread, commentText: string): string
 }
 
 /**
- * Adds `comments` to the comment count of a thread at commit and sets its time of the last change. The commit fails with
- * `invalid_request` if the thread would have more than `maxComments`. The transaction must have read the thread record, so
- * that it conflicts with a deletion of the thread.
+ * Adds `comments` to the comment count of a thread at commit and sets its time of the last change. The commit fails
+ * with `invalid_request` if the thread would have more than `maxComments`. The transaction must have read the thread
+ * record, so that it conflicts with a deletion of the thread.
  */
-export function updateThreadStats(tx: Transaction, partition: string, at: string, comments: number, maxComments = Number.POSITIVE_INFINITY): void {
+export function updateThreadStats(
+  tx: Transaction,
+  partition: string,
+  at: string,
+  comments: number,
+  maxComments = Number.POSITIVE_INFINITY,
+): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
     const stats = parseThreadStats(current);
     const commentCount = stats.commentCount + comments;
-    if (commentCount > maxComments) throw new CollabError('invalid_request', `A thread holds at most ${maxComments} comments`);
+    if (commentCount > maxComments)
+      throw new CollabError('invalid_request', `A thread holds at most ${maxComments} comments`);
     return renderThreadStats({ commentCount, updatedAt: at > stats.updatedAt ? at : stats.updatedAt });
   });
 }

@@ -25,7 +25,14 @@ import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type P
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { requireFreeCommentId } from '../moderation/free-ids.ts';
-import { editHeld, findOwnHeld, onHeldEdit, replaceHeldEdit, setHeldMetadata, withdrawHeld } from '../moderation/held-edit.ts';
+import {
+  editHeld,
+  findOwnHeld,
+  onHeldEdit,
+  replaceHeldEdit,
+  setHeldMetadata,
+  withdrawHeld,
+} from '../moderation/held-edit.ts';
 import { holdWrite } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
@@ -40,10 +47,16 @@ import { InputSchema, validate } from '../input/validate.ts';
 
 const patchByBackend = new InputSchema(CommentPatchSchema);
 const patchByUser = new InputSchema(Type.Omit(CommentPatchSchema, ['userId']));
-/** Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId> <commentId>`. */
+/**
+ * Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId>
+ * <commentId>`.
+ */
 export const commentLocks = new KeyedLock();
 
-/** A page of the comments of a thread, oldest first by default. Throws `forbidden`, `thread_not_found`, `invalid_cursor`. */
+/**
+ * A page of the comments of a thread, oldest first by default. Throws `forbidden`, `thread_not_found`,
+ * `invalid_cursor`.
+ */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const access = requireThreadAccess(ctx, actor, threadId);
@@ -72,11 +85,17 @@ export async function getComment(ctx: Context, actor: Actor, commentId: string):
 }
 
 /**
- * Adds a comment to a thread and returns `{"comment":…}`. `input` is the parsed JSON body. Filters may change or hold it.
- * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`,
+ * Adds a comment to a thread and returns `{"comment":…}`. `input` is the parsed JSON body. Filters may change or hold
+ * it. Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`,
  * `content_rejected`.
  */
-export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function createComment(
+  ctx: Context,
+  actor: Actor,
+  threadId: string,
+  input: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireWrite(actor);
   if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
@@ -84,8 +103,18 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
   const parsed = parseCommentDraft(actor, input, limits);
   const partition = threadPartition(environmentId, threadId);
   const filters = filtersFor(ctx, actor, 'comment.create');
-  const { draft, held } = filters === undefined ? { draft: parsed, held: null } : await filterNewComment(ctx, filters, { actor, threadId, partition, draft: parsed, idempotency, limits });
-  if (held !== null) return holdWrite(ctx, actor, { kind: 'comment.create', roomId: held.roomId, threadId, draft }, held.hold, idempotency);
+  const { draft, held } =
+    filters === undefined
+      ? { draft: parsed, held: null }
+      : await filterNewComment(ctx, filters, { actor, threadId, partition, draft: parsed, idempotency, limits });
+  if (held !== null)
+    return holdWrite(
+      ctx,
+      actor,
+      { kind: 'comment.create', roomId: held.roomId, threadId, draft },
+      held.hold,
+      idempotency,
+    );
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
@@ -95,18 +124,19 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
     const now = await nextTimeInThread(ctx, partition);
     const location = newLocation(tx, environmentId, threadId, now, draft.id);
     const plain = commentOf(draft, location.id, threadId, timestamp(now));
-    const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
+    const comment =
+      draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
     const text = insertComment(tx, actor, { location, roomId, comment, now });
     return { status: 201, body: `{"comment":${text}}` };
   });
 }
 
 /**
- * Changes the text of a comment, and its mentions, attachments and metadata if given, or its metadata alone, which does not
- * count as an edit, and returns `{"comment":…}`. `input` is the parsed JSON body, in which a backend may name the user for whom
- * it does so. Filters may change or hold it. The author and backends may edit a held comment too, which stays held. Throws
- * `forbidden`, `invalid_request`, `unknown_user`, `comment_not_found`, `unknown_attachment`, `attachment_linked`,
- * `content_rejected`.
+ * Changes the text of a comment, and its mentions, attachments and metadata if given, or its metadata alone, which does
+ * not count as an edit, and returns `{"comment":…}`. `input` is the parsed JSON body, in which a backend may name the
+ * user for whom it does so. Filters may change or hold it. The author and backends may edit a held comment too, which
+ * stays held. Throws `forbidden`, `invalid_request`, `unknown_user`, `comment_not_found`, `unknown_attachment`,
+ * `attachment_linked`, `content_rejected`.
  */
 export async function editComment(ctx: Context, caller: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(caller);
@@ -116,17 +146,34 @@ export async function editComment(ctx: Context, caller: Actor, commentId: string
   const { userId, ...given } = readPatch(caller, input);
   const actor = await actingFor(ctx, caller, userId);
   const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
-  // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has one.
+  // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has
+  // one.
   if (given.body !== undefined) checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
   if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
-  const valid: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
+  const valid: CommentPatch = {
+    ...given,
+    ...(mentions === undefined ? {} : { mentions: [...mentions] }),
+    ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }),
+  };
   const heldText = own === undefined ? undefined : await editHeld(ctx, actor, own, valid, limits);
   if (heldText !== undefined) return heldText;
   const checked = await onHeldEdit(ctx.store, actor, commentId, valid);
   const filters = filtersFor(ctx, actor, 'comment.update');
-  const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
-  if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;
+  const { patch, held } =
+    filters === undefined
+      ? { patch: checked, held: null }
+      : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
+  if (held !== null)
+    return (
+      await holdWrite(
+        ctx,
+        actor,
+        { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch },
+        held.hold,
+        null,
+      )
+    ).body;
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {
@@ -136,25 +183,43 @@ export async function editComment(ctx: Context, caller: Actor, commentId: string
       const now = await nextTimeInThread(ctx, partition);
       const linked = await withAttachments(tx, actor, comment, checked.attachmentIds);
       const edited = patchComment(linked, patch, timestamp(now), limits);
-      if (!isMetadataOnly(patch)) await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
-      await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
-      const text = replaceComment(tx, actor, { location: { partition, key }, roomId: thread.roomId, comment: edited, now });
+      if (!isMetadataOnly(patch))
+        await replaceHeldEdit(
+          tx,
+          actor,
+          commentId,
+          edited.attachments.map(({ id }) => id),
+          now,
+        );
+      await recordModeration(ctx, tx, actor, comment.userId, {
+        action: 'comment.update',
+        target: { kind: 'comment', id: commentId },
+      });
+      const text = replaceComment(tx, actor, {
+        location: { partition, key },
+        roomId: thread.roomId,
+        comment: edited,
+        now,
+      });
       if (isMetadataOnly(patch)) await setHeldMetadata(tx, actor, edited, now);
       return `{"comment":${text}}`;
     }),
   );
 }
 
-/** The valid body of an edit. Throws `invalid_request`, also for one that changes more than metadata and has no text. */
+/**
+ * The valid body of an edit. Throws `invalid_request`, also for one that changes more than metadata and has no text.
+ */
 function readPatch(actor: Actor, input: unknown): CommentPatch {
   const patch: CommentPatch = actor.kind === 'user' ? validate(patchByUser, input) : validate(patchByBackend, input);
-  if (patch.body === undefined && (patch.metadata === undefined || !isMetadataOnly(patch))) throw invalidField('body', 'is required, unless metadata alone is given (null counts as absent)');
+  if (patch.body === undefined && (patch.metadata === undefined || !isMetadataOnly(patch)))
+    throw invalidField('body', 'is required, unless metadata alone is given (null counts as absent)');
   return patch;
 }
 
 /**
- * Deletes a comment, and its thread too if it was the last comment, and returns `{"deleted":true}`. The author and backends may
- * withdraw a held comment with it. Throws `forbidden`, `comment_not_found`.
+ * Deletes a comment, and its thread too if it was the last comment, and returns `{"deleted":true}`. The author and
+ * backends may withdraw a held comment with it. Throws `forbidden`, `comment_not_found`.
  */
 export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
   requireChange(actor);
@@ -162,11 +227,22 @@ export async function deleteComment(ctx: Context, actor: Actor, commentId: strin
   await requireCommentAccess(ctx, actor, commentId);
   const environmentId = actor.environment.id;
   const location = await requireLocation(ctx.store, environmentId, commentId);
-  return threadLocks.run(location.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
+  return threadLocks.run(location.partition, () =>
+    ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)),
+  );
 }
 
-/** Deletes a comment in a transaction, as `deleteComment` does. `decidedId` is the item of the moderation queue whose rejection does so. */
-export async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string, decidedId?: string): Promise<string> {
+/**
+ * Deletes a comment in a transaction, as `deleteComment` does. `decidedId` is the item of the moderation queue whose
+ * rejection does so.
+ */
+export async function removeComment(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  commentId: string,
+  decidedId?: string,
+): Promise<string> {
   const environmentId = actor.environment.id;
   const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
   requireChange(actor, thread.roomId);
@@ -174,10 +250,13 @@ export async function removeComment(ctx: Context, tx: Transaction, actor: Actor,
   const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
   await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId, decidedId }, now);
-  await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.delete', target: { kind: 'comment', id: commentId } });
+  await recordModeration(ctx, tx, actor, comment.userId, {
+    action: 'comment.delete',
+    target: { kind: 'comment', id: commentId },
+  });
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
-  // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the transaction
-  // (which conflicts with new comments) only if this may be the last comment.
+  // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the
+  // transaction (which conflicts with new comments) only if this may be the last comment.
   let threadDeleted = (await commentCount(ctx, partition)) <= 1;
   if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
   emitChange(tx, actor.environment, {
@@ -215,7 +294,10 @@ async function readComments(ctx: Context, partition: string, query: ListQuery, c
   });
 }
 
-function matches(comment: Comment, { userId, mentions, createdSince, updatedSince, metadata }: Readonly<Filters>): boolean {
+function matches(
+  comment: Comment,
+  { userId, mentions, createdSince, updatedSince, metadata }: Readonly<Filters>,
+): boolean {
   if (!hasMetadata(comment.metadata, metadata)) return false;
   if (userId !== undefined && comment.userId !== userId) return false;
   if (mentions !== undefined && !comment.mentions.includes(mentions)) return false;
@@ -223,7 +305,8 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
   return updatedSince === undefined || updatedAtOf(comment) >= updatedSince;
 }
 
-const updatedAtOf = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
+const updatedAtOf = ({ createdAt, editedAt }: Comment): string =>
+  editedAt !== null && editedAt > createdAt ? editedAt : createdAt;
 
 const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
 
@@ -233,14 +316,22 @@ async function commentCount(ctx: Context, partition: string): Promise<number> {
 
 const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
 
-async function requireLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation> {
+async function requireLocation(
+  reader: Pick<Transaction, 'get'>,
+  environmentId: string,
+  commentId: string,
+): Promise<CommentLocation> {
   const location = await findLocation(reader, environmentId, commentId);
   if (location === undefined) throw commentNotFound();
   return location;
 }
 
 /** A comment with its location and thread, all read by `tx`. Throws `comment_not_found`. */
-export async function requireComment(tx: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
+export async function requireComment(
+  tx: Pick<Transaction, 'get'>,
+  environmentId: string,
+  commentId: string,
+): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
   const { partition, key } = await requireLocation(tx, environmentId, commentId);
   const text = await tx.get(partition, key);
   const record = await tx.get(partition, THREAD_KEY);
@@ -248,7 +339,9 @@ export async function requireComment(tx: Pick<Transaction, 'get'>, environmentId
   return { partition, key, comment: JSON.parse(text) as Comment, thread: parseThread(record) };
 }
 
-/** As `requireThreadAccess`, for the thread of a comment. Throws `comment_not_found` for an id that no comment can have. */
+/**
+ * As `requireThreadAccess`, for the thread of a comment. Throws `comment_not_found` for an id that no comment can have.
+ */
 export async function requireCommentAccess(ctx: Context, actor: Actor, commentId: string): Promise<void> {
   if (actor.rooms === null) return;
   const { partition } = await requireLocation(ctx.store, actor.environment.id, commentId);

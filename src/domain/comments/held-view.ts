@@ -4,8 +4,8 @@ import type { Room } from '../../model/room.ts';
 import type { Thread } from '../../model/thread.ts';
 import { heldThreadView, heldView } from '../moderation/notices.ts';
 
-// Held content in the reads of its author: `status: "held"` marks it, and no count includes it. The texts that everybody shares stay
-// in the cache; only the copy of an author with held content is parsed and rendered again.
+// Held content in the reads of its author: `status: "held"` marks it, and no count includes it. The texts that
+// everybody shares stay in the cache; only the copy of an author with held content is parsed and rendered again.
 
 interface ThreadAnswer {
   readonly thread: Thread;
@@ -21,27 +21,51 @@ interface RoomAnswer {
 
 /** The answer to a read of a thread that is held itself, for its author. */
 export function heldThreadText(item: ModerationItem): string {
-  return JSON.stringify({ thread: item.thread === null ? null : heldThreadView(item.thread), comments: commentsOf(item) });
+  return JSON.stringify({
+    thread: item.thread === null ? null : heldThreadView(item.thread),
+    comments: commentsOf(item),
+  });
 }
 
-/** The answer to a read of a thread, with the held comments and edits of its reader; as it was if that is longer than `maxChars`. */
+/**
+ * The answer to a read of a thread, with the held comments and edits of its reader; as it was if that is longer than
+ * `maxChars`.
+ */
 export function threadTextWithHeld(text: string, held: readonly ModerationItem[], maxChars: number): string {
   const { thread, comments } = JSON.parse(text) as ThreadAnswer;
   return within(text, maxChars, { thread, comments: withHeldComments(comments, held) });
 }
 
 /**
- * The answer to a read of a room, with the held comments and edits of its reader, and with `addThreads` the held threads.
- * As it was if that is longer than `maxChars`.
+ * The answer to a read of a room, with the held comments and edits of its reader, and with `addThreads` the held
+ * threads. As it was if that is longer than `maxChars`.
  */
-export function roomTextWithHeld(text: string, held: readonly ModerationItem[], { addThreads, includeComments, maxChars }: { addThreads: boolean; includeComments: boolean; maxChars: number }): string {
+export function roomTextWithHeld(
+  text: string,
+  held: readonly ModerationItem[],
+  { addThreads, includeComments, maxChars }: { addThreads: boolean; includeComments: boolean; maxChars: number },
+): string {
   const answer = JSON.parse(text) as RoomAnswer;
-  const threads: ListedThread[] = answer.threads.map((thread) => (thread.comments === undefined ? thread : { ...thread, comments: withHeldComments(thread.comments, held.filter(({ threadId }) => threadId === thread.id)) }));
+  const threads: ListedThread[] = answer.threads.map((thread) =>
+    thread.comments === undefined
+      ? thread
+      : {
+          ...thread,
+          comments: withHeldComments(
+            thread.comments,
+            held.filter(({ threadId }) => threadId === thread.id),
+          ),
+        },
+  );
   for (const item of addThreads ? held : []) {
     if (item.thread === null || threads.some(({ id }) => id === item.threadId)) continue;
     const thread = heldThreadView(item.thread);
     const older = threads.findIndex(({ createdAt }) => createdAt < thread.createdAt);
-    threads.splice(older < 0 ? threads.length : older, 0, includeComments ? { ...thread, comments: commentsOf(item) } : thread);
+    threads.splice(
+      older < 0 ? threads.length : older,
+      0,
+      includeComments ? { ...thread, comments: commentsOf(item) } : thread,
+    );
   }
   return within(text, maxChars, { ...answer, threads });
 }

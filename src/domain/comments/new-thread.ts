@@ -11,12 +11,18 @@ import type { ThreadDraft } from './comment-draft.ts';
 import { nextTimeInRoom } from './thread-time.ts';
 
 /**
- * Makes the record of a new thread in the transaction that writes or holds it, and its author if that is allowed; the record is
- * not written. Throws `unknown_user`, `id_taken`.
+ * Makes the record of a new thread in the transaction that writes or holds it, and its author if that is allowed; the
+ * record is not written. Throws `unknown_user`, `id_taken`.
  *
  * @returns the record, and its `createdAt` in milliseconds since the epoch
  */
-export async function newThreadRecord(ctx: Context, tx: Transaction, actor: Actor, roomId: string, { id: chosenId, position, first }: ThreadDraft): Promise<{ record: ThreadRecord; now: number }> {
+export async function newThreadRecord(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  roomId: string,
+  { id: chosenId, position, first }: ThreadDraft,
+): Promise<{ record: ThreadRecord; now: number }> {
   const environmentId = actor.environment.id;
   const { userId, metadata } = first;
   await requireKnownAuthor(ctx, tx, actor, userId);
@@ -24,5 +30,19 @@ export async function newThreadRecord(ctx: Context, tx: Transaction, actor: Acto
   const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
   const at = timestamp(now);
   const id = chosenId ?? newId('th_', now);
-  return { record: { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null }, now };
+  return {
+    record: {
+      id,
+      roomId,
+      resolved: false,
+      position,
+      metadata,
+      userId,
+      createdAt: at,
+      updatedAt: at,
+      resolvedAt: null,
+      resolvedBy: null,
+    },
+    now,
+  };
 }

@@ -34,11 +34,17 @@ const createByUser = new InputSchema(Type.Omit(ReactionCreateSchema, ['userId'])
 const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
 
 /**
- * Adds a reaction to a comment and returns `{"reaction":…}`, with the status 201, or 200 and the existing reaction if the
- * user has reacted with this emoji before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`,
+ * Adds a reaction to a comment and returns `{"reaction":…}`, with the status 201, or 200 and the existing reaction if
+ * the user has reacted with this emoji before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`,
  * `unknown_user`, `comment_not_found`, `idempotency_key_reused`, `content_rejected`.
  */
-export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function addReaction(
+  ctx: Context,
+  actor: Actor,
+  commentId: string,
+  input: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireWrite(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
@@ -47,7 +53,13 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
   if (filtersFor(ctx, actor, 'reaction.create') !== undefined && !(await hasStoredResponse(ctx, actor, idempotency))) {
     const { thread } = await requireComment(ctx.store, environmentId, commentId);
     requireWrite(actor, thread.roomId);
-    await requirePassing(ctx, actor, 'reaction.create', { roomId: thread.roomId, threadId: thread.id, commentId, userId, emoji });
+    await requirePassing(ctx, actor, 'reaction.create', {
+      roomId: thread.roomId,
+      threadId: thread.id,
+      commentId,
+      userId,
+      emoji,
+    });
   }
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     withIdempotency(ctx, actor, idempotency, async (tx) => {
@@ -55,13 +67,23 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
       const { comment, thread } = located;
       requireWrite(actor, thread.roomId);
       await requireKnownAuthor(ctx, tx, actor, userId);
-      const earlier = comment.reactions.find((reaction) => reaction.userId === userId && canonicalEmoji(reaction.emoji) === emoji);
+      const earlier = comment.reactions.find(
+        (reaction) => reaction.userId === userId && canonicalEmoji(reaction.emoji) === emoji,
+      );
       if (earlier !== undefined) return { status: 200, body: renderReaction(earlier) };
       checkCapacity(comment.reactions, emoji, limits);
 
       const now = await nextTimeInThread(ctx, located.partition);
       const id = `${newShortId('re_', now)}_${commentId}`;
-      const reaction: Reaction = { id, reactionId: id, commentId, threadId: thread.id, userId, emoji, createdAt: timestamp(now) };
+      const reaction: Reaction = {
+        id,
+        reactionId: id,
+        commentId,
+        threadId: thread.id,
+        userId,
+        emoji,
+        createdAt: timestamp(now),
+      };
       putReactions(tx, actor, located, [...comment.reactions, reaction], now);
       emitReaction(tx, actor, thread, { type: 'reaction.created', now, userId, data: JSON.stringify(reaction) });
       return { status: 201, body: renderReaction(reaction) };
@@ -98,16 +120,28 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       requireAuthor(actor, reaction.userId, 'reaction');
       const now = await nextTimeInThread(ctx, located.partition);
       const { threadId, userId, emoji } = reaction;
-      putReactions(tx, actor, located, comment.reactions.filter(({ id }) => id !== reactionId), now);
+      putReactions(
+        tx,
+        actor,
+        located,
+        comment.reactions.filter(({ id }) => id !== reactionId),
+        now,
+      );
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
       emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actorUserId(actor), data });
-      await recordModeration(ctx, tx, actor, userId, { action: 'reaction.delete', target: { kind: 'reaction', id: reactionId } });
+      await recordModeration(ctx, tx, actor, userId, {
+        action: 'reaction.delete',
+        target: { kind: 'reaction', id: reactionId },
+      });
     }),
   );
 }
 
 function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate {
-  const draft = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
+  const draft =
+    actor.kind === 'user'
+      ? { ...validate(createByUser, input), userId: actor.userId }
+      : validate(createByBackend, input);
   checkId('userId', draft.userId, limits);
   const emoji = canonicalEmoji(draft.emoji);
   if (!isEmoji(emoji)) throw invalidField('emoji', 'must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8', emoji);
@@ -115,13 +149,23 @@ function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreat
 }
 
 /** Throws `invalid_request` unless the reactions of an imported comment are such as `addReaction` creates. */
-export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' | 'threadId' | 'reactions'>, limits: Limits): void {
+export function checkReactions(
+  { id, threadId, reactions }: Pick<Comment, 'id' | 'threadId' | 'reactions'>,
+  limits: Limits,
+): void {
   for (const [index, reaction] of reactions.entries()) {
     const field = `reactions[${index}]`;
-    if (REACTION_ID.exec(reaction.id)?.[1] !== id || reaction.reactionId !== reaction.id) throw invalid(`${field}.id and reactionId must be re_, 1 to 32 letters and digits, _ and the id of the comment`);
-    if (reaction.commentId !== id || reaction.threadId !== threadId) throw invalid(`${field} must name the comment and the thread that it is in`);
+    if (REACTION_ID.exec(reaction.id)?.[1] !== id || reaction.reactionId !== reaction.id)
+      throw invalid(`${field}.id and reactionId must be re_, 1 to 32 letters and digits, _ and the id of the comment`);
+    if (reaction.commentId !== id || reaction.threadId !== threadId)
+      throw invalid(`${field} must name the comment and the thread that it is in`);
     checkId(`${field}.userId`, reaction.userId, limits);
-    if (!isEmoji(reaction.emoji)) throw invalidField(`${field}.emoji`, 'must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8', reaction.emoji);
+    if (!isEmoji(reaction.emoji))
+      throw invalidField(
+        `${field}.emoji`,
+        'must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8',
+        reaction.emoji,
+      );
   }
   const last = reactions.at(-1);
   if (last !== undefined) checkCapacity(reactions.slice(0, -1), last.emoji, limits);
@@ -130,10 +174,16 @@ export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' |
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 /** Throws `invalid_request` if one more reaction with this emoji would exceed a limit. */
-function checkCapacity(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
+function checkCapacity(
+  reactions: readonly Reaction[],
+  emoji: string,
+  { emojiPerComment, reactionsPerComment }: Limits,
+): void {
   const distinct = new Set(reactions.map((reaction) => canonicalEmoji(reaction.emoji))).add(canonicalEmoji(emoji));
-  if (distinct.size > emojiPerComment) throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);
-  if (reactions.length >= reactionsPerComment) throw new CollabError('invalid_request', `A comment takes at most ${reactionsPerComment} reactions`);
+  if (distinct.size > emojiPerComment)
+    throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);
+  if (reactions.length >= reactionsPerComment)
+    throw new CollabError('invalid_request', `A comment takes at most ${reactionsPerComment} reactions`);
 }
 
 interface LocatedComment extends CommentLocation {
@@ -141,7 +191,13 @@ interface LocatedComment extends CommentLocation {
   readonly thread: ThreadRecord;
 }
 
-function putReactions(tx: Transaction, actor: Actor, { partition, key, comment, thread }: LocatedComment, reactions: readonly Reaction[], now: number): void {
+function putReactions(
+  tx: Transaction,
+  actor: Actor,
+  { partition, key, comment, thread }: LocatedComment,
+  reactions: readonly Reaction[],
+  now: number,
+): void {
   const at = timestamp(now);
   const changed: Comment = { ...comment, reactions };
   tx.put(partition, key, JSON.stringify(changed));
@@ -156,8 +212,21 @@ interface ReactionChange {
   readonly data: string;
 }
 
-function emitReaction(tx: Transaction, actor: Actor, thread: ThreadRecord, { type, now, userId, data }: ReactionChange): void {
-  emitChange(tx, actor.environment, { type, at: now, roomId: thread.roomId, threadId: thread.id, userId, via: actor.via, data });
+function emitReaction(
+  tx: Transaction,
+  actor: Actor,
+  thread: ThreadRecord,
+  { type, now, userId, data }: ReactionChange,
+): void {
+  emitChange(tx, actor.environment, {
+    type,
+    at: now,
+    roomId: thread.roomId,
+    threadId: thread.id,
+    userId,
+    via: actor.via,
+    data,
+  });
 }
 
 const renderReaction = (reaction: Reaction): string => `{"reaction":${JSON.stringify(reaction)}}`;

@@ -4,7 +4,10 @@ import { scanEntries } from '../records/scan.ts';
 import { threadUsers } from './thread-view.ts';
 import { CollabError } from '../../model/errors.ts';
 
-/** The ids of the users who wrote or are mentioned in a room, read once per change of the room. Empty for an unknown room. */
+/**
+ * The ids of the users who wrote or are mentioned in a room, read once per change of the room. Empty for an unknown
+ * room.
+ */
 export function usersOfRoom(ctx: Context, environmentId: string, roomId: string): Promise<ReadonlySet<string>> {
   const partition = roomRecordsOf(environmentId, roomId);
   return ctx.store.cached(`users ${partition}`, [partition], async () => {

@@ -7,7 +7,12 @@ import { THREAD_PREFIX } from '../records/partitions.ts';
 import { threadUsers, type ThreadView, threadViewOrNull } from './thread-view.ts';
 
 /** The threads of a room as a list for `readPage`. `partition` is that of the room. */
-export function threadList(ctx: Context, environmentId: string, partition: string, query: ListQuery): IndexedList<ThreadView> {
+export function threadList(
+  ctx: Context,
+  environmentId: string,
+  partition: string,
+  query: ListQuery,
+): IndexedList<ThreadView> {
   return {
     partition,
     prefix: THREAD_PREFIX,
@@ -18,7 +23,12 @@ export function threadList(ctx: Context, environmentId: string, partition: strin
   };
 }
 
-async function matches(ctx: Context, environmentId: string, thread: Thread, filters: Readonly<Filters>): Promise<boolean> {
+async function matches(
+  ctx: Context,
+  environmentId: string,
+  thread: Thread,
+  filters: Readonly<Filters>,
+): Promise<boolean> {
   const { resolved, userId, createdSince, updatedSince, metadata, participantId, mentions } = filters;
   if (resolved !== undefined && thread.resolved !== resolved) return false;
   if (userId !== undefined && thread.userId !== userId) return false;
@@ -27,5 +37,8 @@ async function matches(ctx: Context, environmentId: string, thread: Thread, filt
   if (!hasMetadata(thread.metadata, metadata)) return false;
   if (participantId === undefined && mentions === undefined) return true;
   const users = await threadUsers(ctx, environmentId, thread.id);
-  return (participantId === undefined || users.participants.has(participantId)) && (mentions === undefined || users.mentioned.has(mentions));
+  return (
+    (participantId === undefined || users.participants.has(participantId)) &&
+    (mentions === undefined || users.mentioned.has(mentions))
+  );
 }

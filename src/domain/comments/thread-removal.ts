@@ -8,20 +8,37 @@ import { removeAttachments } from '../files/attachments.ts';
 import { deleteLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import { emitChange } from '../events/emit.ts';
-import { COMMENT_PREFIX, DELETIONS_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
+import {
+  COMMENT_PREFIX,
+  DELETIONS_KEY,
+  roomRecordsOf,
+  STATS_KEY,
+  THREAD_KEY,
+  threadKey,
+  threadRecordsOf,
+} from '../records/partitions.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { countUsage } from '../quotas/usage.ts';
 
-/** Serialises the changes and deletions of a thread within this process, which would otherwise conflict. Keyed by partition. */
+/**
+ * Serialises the changes and deletions of a thread within this process, which would otherwise conflict. Keyed by
+ * partition.
+ */
 export const threadLocks = new KeyedLock();
 
 /**
- * Removes a thread with all its comments in a transaction and emits `thread.deleted`. The transaction conflicts with every
- * other write to the thread: new comments change the stats, which it reads, and read the thread record, which it deletes.
- * `decidedId` is the item of the moderation queue whose rejection does so.
+ * Removes a thread with all its comments in a transaction and emits `thread.deleted`. The transaction conflicts with
+ * every other write to the thread: new comments change the stats, which it reads, and read the thread record, which it
+ * deletes. `decidedId` is the item of the moderation queue whose rejection does so.
  */
-export async function removeThread(tx: Transaction, actor: Actor, thread: ThreadRecord, now: number, decidedId?: string): Promise<void> {
+export async function removeThread(
+  tx: Transaction,
+  actor: Actor,
+  thread: ThreadRecord,
+  now: number,
+  decidedId?: string,
+): Promise<void> {
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
@@ -33,8 +50,15 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   emitThreadDeleted(tx, actor, thread, now);
 }
 
-/** Deletes comments of a deleted thread with their files and index entries. `entries` are from the thread's partition. */
-export async function deleteComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
+/**
+ * Deletes comments of a deleted thread with their files and index entries. `entries` are from the thread's partition.
+ */
+export async function deleteComments(
+  tx: Transaction,
+  environmentId: string,
+  partition: string,
+  entries: readonly Entry[],
+): Promise<void> {
   const byAuthor = new Map<string, number>();
   for (const { key, value } of entries) {
     tx.delete(partition, key);
@@ -49,5 +73,13 @@ export async function deleteComments(tx: Transaction, environmentId: string, par
 /** Emits `thread.deleted`. */
 export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
   const data = JSON.stringify({ threadId: id });
-  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actorUserId(actor), via: actor.via, data });
+  emitChange(tx, actor.environment, {
+    type: 'thread.deleted',
+    at: now,
+    roomId,
+    threadId: id,
+    userId: actorUserId(actor),
+    via: actor.via,
+    data,
+  });
 }

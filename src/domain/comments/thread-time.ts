@@ -4,12 +4,12 @@ import { parseThreadStats } from '../../model/thread.ts';
 import type { Context } from '../context.ts';
 import { STATS_KEY } from '../records/partitions.ts';
 
-// Lists are ordered by creation time. If the clock was set back, a reply would otherwise precede the comment it answers, and
-// clients that ask for changes since a time would miss some (docs/decisions/0026-clocks.md).
+// Lists are ordered by creation time. If the clock was set back, a reply would otherwise precede the comment it
+// answers, and clients that ask for changes since a time would miss some (docs/decisions/0026-clocks.md).
 
 /**
- * The time for a change that must come after others: now, or one millisecond after the latest of them if the clock was set
- * back since.
+ * The time for a change that must come after others: now, or one millisecond after the latest of them if the clock was
+ * set back since.
  *
  * @param earlier ISO timestamps of the earlier changes
  * @returns milliseconds since the epoch

@@ -57,7 +57,11 @@ export async function threadView(ctx: Context, environmentId: string, threadId: 
 }
 
 /** As `threadView`, but null if the thread does not exist. */
-export async function threadViewOrNull(ctx: Context, environmentId: string, threadId: string): Promise<ThreadView | null> {
+export async function threadViewOrNull(
+  ctx: Context,
+  environmentId: string,
+  threadId: string,
+): Promise<ThreadView | null> {
   try {
     return await threadView(ctx, environmentId, threadId);
   } catch (thrown) {

@@ -8,8 +8,23 @@ import { limitsOf } from '../../model/environments/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/environments/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
-import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, type ThreadPatch, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
-import { actorUserId, requireAuthor, requireChange, requireRead, requireRoomAccess, requireWrite } from '../access/access.ts';
+import {
+  parseThreadStats,
+  type Position,
+  presentThread,
+  ThreadCreateSchema,
+  type ThreadPatch,
+  ThreadPatchSchema,
+  type ThreadRecord,
+} from '../../model/thread.ts';
+import {
+  actorUserId,
+  requireAuthor,
+  requireChange,
+  requireRead,
+  requireRoomAccess,
+  requireWrite,
+} from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
 import { checkRoomId, checkMetadata, checkPosition } from '../input/bounds.ts';
 import { commentOf, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
@@ -44,37 +59,56 @@ const patchByBackend = new InputSchema(ThreadPatchSchema);
 const patchByUser = new InputSchema(Type.Omit(ThreadPatchSchema, ['userId']));
 
 /**
- * Creates a thread with its first comment, and its room if necessary, and returns `{"thread":…}`. `input` is the parsed JSON
- * body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`,
+ * Creates a thread with its first comment, and its room if necessary, and returns `{"thread":…}`. `input` is the parsed
+ * JSON body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`,
  * `idempotency_key_reused`, `content_rejected`.
  */
-export async function createThread(ctx: Context, actor: Actor, roomId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function createThread(
+  ctx: Context,
+  actor: Actor,
+  roomId: string,
+  input: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireWrite(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);
   const read = readThreadDraft(actor, input, limits);
   const filters = filtersFor(ctx, actor, 'thread.create');
-  const { draft, hold } = filters === undefined ? { draft: read, hold: null } : await filterNewThread(ctx, filters, { actor, roomId, draft: read, idempotency, limits });
+  const { draft, hold } =
+    filters === undefined
+      ? { draft: read, hold: null }
+      : await filterNewThread(ctx, filters, { actor, roomId, draft: read, idempotency, limits });
   if (hold !== null) return holdWrite(ctx, actor, { kind: 'thread.create', roomId, draft }, hold, idempotency);
   const { first } = draft;
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { record, now } = await newThreadRecord(ctx, tx, actor, roomId, draft);
     const location = newLocation(tx, actor.environment.id, record.id, now, undefined);
-    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, location.id, record.id, record.createdAt), first.attachmentIds);
+    const comment = await withAttachments(
+      tx,
+      actor,
+      commentOf({ ...first, metadata: {} }, location.id, record.id, record.createdAt),
+      first.attachmentIds,
+    );
     const { thread, commentText } = await insertThread(tx, actor, { record, location, comment, now });
     return { status: 201, body: renderCreatedThread(thread, commentText) };
   });
 }
 
-/** A page of the threads of a room, newest first by default; empty for an unknown room. Throws `forbidden`, `invalid_cursor`. */
+/**
+ * A page of the threads of a room, newest first by default; empty for an unknown room. Throws `forbidden`,
+ * `invalid_cursor`.
+ */
 export async function listThreads(ctx: Context, actor: Actor, roomId: string, query: ListQuery): Promise<Page> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);
   const partition = roomRecordsOf(actor.environment.id, roomId);
-  const read = () => readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
+  const read = () =>
+    readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
   if (!isUnfilteredFirstPage(query)) return read();
-  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
+  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one
+  // only.
   const key = `threads ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${partition}`;
   return ctx.store.cached(key, [partition], async () => {
     const page = await read();
@@ -86,12 +120,16 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
 const threadBound: TextBound = {
   maxChars: MAX_PAGE_CHARS,
   tooLong: () =>
-    new CollabError('payload_too_large', `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read them in pages with GET /threads/:threadId/comments?limit=100`),
+    new CollabError(
+      'payload_too_large',
+      `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read them in pages with GET /threads/:threadId/comments?limit=100`,
+    ),
 };
 
 /**
- * A thread with all its comments: `{"thread":…,"comments":[…]}`. A user also sees what they have written in it and moderators
- * hold, with `status: "held"`, as far as it fits. Throws `forbidden`, `thread_not_found`, and the error of `bound`.
+ * A thread with all its comments: `{"thread":…,"comments":[…]}`. A user also sees what they have written in it and
+ * moderators hold, with `status: "held"`, as far as it fits. Throws `forbidden`, `thread_not_found`, and the error of
+ * `bound`.
  */
 export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = threadBound): Promise<string> {
   requireRead(actor);
@@ -116,25 +154,35 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
 }
 
 /**
- * Resolves or reopens a thread, replaces its metadata or its position, and returns `{"threadId":…,"resolved":…}`. `input` is the
- * parsed JSON body, in which a backend may name the user for whom it does so. A field that has the wanted value already is not
- * changed. Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `content_rejected`.
+ * Resolves or reopens a thread, replaces its metadata or its position, and returns `{"threadId":…,"resolved":…}`.
+ * `input` is the parsed JSON body, in which a backend may name the user for whom it does so. A field that has the
+ * wanted value already is not changed. Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`,
+ * `content_rejected`.
  */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireThreadAccess(ctx, actor, threadId);
-  const { userId, resolved, metadata, position: wanted }: ThreadPatch = actor.kind === 'user' ? validate(patchByUser, input) : validate(patchByBackend, input);
+  const {
+    userId,
+    resolved,
+    metadata,
+    position: wanted,
+  }: ThreadPatch = actor.kind === 'user' ? validate(patchByUser, input) : validate(patchByBackend, input);
   // A pin is no content: every member may move it, and no moderation needs to.
   if (wanted !== undefined) requireWrite(actor, undefined, 'setting position');
-  if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given (null counts as absent)');
+  if (resolved === undefined && metadata === undefined && wanted === undefined)
+    throw new CollabError(
+      'invalid_request',
+      'resolved is required, unless metadata or position is given (null counts as absent)',
+    );
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
   const position = wanted === undefined ? undefined : checkPosition(wanted, limitsOf(actor.environment));
   return changeThread(ctx, await actingFor(ctx, actor, userId), threadId, { resolved, metadata, position });
 }
 
 /**
- * Resolves or reopens a thread and returns `{"threadId":…,"resolved":…}`. If the thread is in that state already, it changes
- * nothing and emits no event. Throws `forbidden`, `thread_not_found`, `content_rejected`.
+ * Resolves or reopens a thread and returns `{"threadId":…,"resolved":…}`. If the thread is in that state already, it
+ * changes nothing and emits no event. Throws `forbidden`, `thread_not_found`, `content_rejected`.
  */
 export function setResolved(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<string> {
   return changeThread(ctx, actor, threadId, { resolved });
@@ -150,7 +198,8 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
   requireChange(actor);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
-  if (change.resolved !== undefined && filtersFor(ctx, actor, 'thread.resolve') !== undefined) await filterResolution(ctx, actor, threadId, change.resolved);
+  if (change.resolved !== undefined && filtersFor(ctx, actor, 'thread.resolve') !== undefined)
+    await filterResolution(ctx, actor, threadId, change.resolved);
   const resolved = await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
       const record = parseThread(await tx.get(partition, THREAD_KEY));
@@ -165,14 +214,30 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       // Every member may resolve and move a thread, so a moderator who does that does not moderate.
       const moderates = actor.kind === 'backend' || changed.metadata !== record.metadata;
       const details: AuditDetails = changed.resolved === record.resolved ? {} : { resolved: changed.resolved };
-      if (moderates) await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.update', target: { kind: 'thread', id: threadId }, details });
+      if (moderates)
+        await recordModeration(ctx, tx, actor, record.userId, {
+          action: 'thread.update',
+          target: { kind: 'thread', id: threadId },
+          details,
+        });
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
-      const thread = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
+      const thread = presentThread(
+        changed,
+        stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats),
+      );
       const data = JSON.stringify(thread);
       for (const type of types) {
-        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actorUserId(actor), via: actor.via, data });
+        emitChange(tx, actor.environment, {
+          type,
+          at: now,
+          roomId: record.roomId,
+          threadId,
+          userId: actorUserId(actor),
+          via: actor.via,
+          data,
+        });
       }
       return changed.resolved;
     }),
@@ -181,24 +246,36 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
 }
 
 /** A thread after a change, and the types of the events to emit: none if nothing changes. */
-function changedThread(record: ThreadRecord, { resolved, metadata, position }: ThreadChange, actor: Actor, at: string): { changed: ThreadRecord; types: EventType[] } {
+function changedThread(
+  record: ThreadRecord,
+  { resolved, metadata, position }: ThreadChange,
+  actor: Actor,
+  at: string,
+): { changed: ThreadRecord; types: EventType[] } {
   const types: EventType[] = [];
   let changed = record;
   if (metadata !== undefined && !isDeepStrictEqual(metadata, record.metadata)) {
     changed = { ...changed, metadata, updatedAt: at };
   }
-  if (position !== undefined && JSON.stringify(position) !== JSON.stringify(record.position)) changed = { ...changed, position, updatedAt: at };
+  if (position !== undefined && JSON.stringify(position) !== JSON.stringify(record.position))
+    changed = { ...changed, position, updatedAt: at };
   if (changed !== record) types.push('thread.updated');
   if (resolved !== undefined && resolved !== record.resolved) {
-    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actorUserId(actor) : null };
+    changed = {
+      ...changed,
+      resolved,
+      updatedAt: at,
+      resolvedAt: resolved ? at : null,
+      resolvedBy: resolved ? actorUserId(actor) : null,
+    };
     types.push(resolved ? 'thread.resolved' : 'thread.reopened');
   }
   return { changed, types };
 }
 
 /**
- * Deletes a thread with all its comments and returns `{"deleted":true}`. The author and backends may withdraw a held thread with
- * it. Throws `forbidden`, `thread_not_found`.
+ * Deletes a thread with all its comments and returns `{"deleted":true}`. The author and backends may withdraw a held
+ * thread with it. Throws `forbidden`, `thread_not_found`.
  */
 export async function deleteThread(ctx: Context, actor: Actor, threadId: string): Promise<string> {
   requireChange(actor);
@@ -209,7 +286,10 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
       const record = parseThread(await tx.get(partition, THREAD_KEY));
       requireChange(actor, record.roomId);
       requireAuthor(actor, record.userId, 'thread');
-      await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.delete', target: { kind: 'thread', id: threadId } });
+      await recordModeration(ctx, tx, actor, record.userId, {
+        action: 'thread.delete',
+        target: { kind: 'thread', id: threadId },
+      });
       await removeThread(tx, actor, record, await nextTimeInThread(ctx, partition));
     }),
   );
@@ -217,7 +297,14 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
 }
 
 function readThreadDraft(actor: Actor, input: unknown, limits: Limits): ThreadDraft {
-  const fields = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
+  const fields =
+    actor.kind === 'user'
+      ? { ...validate(createByUser, input), userId: actor.userId }
+      : validate(createByBackend, input);
   const first = validateCommentDraft(fields, limits);
-  return { id: fields.id, first, position: fields.position === undefined ? null : checkPosition(fields.position, limits) };
+  return {
+    id: fields.id,
+    first,
+    position: fields.position === undefined ? null : checkPosition(fields.position, limits),
+  };
 }

@@ -1,7 +1,16 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../../model/environments/environment.ts';
+import {
+  defaultSettings,
+  type Environment,
+  EnvironmentCreateSchema,
+  type EnvironmentPatch,
+  EnvironmentPatchSchema,
+  type EnvironmentSettings,
+  parseEnvironment,
+  SLUG_PATTERN,
+} from '../../model/environments/environment.ts';
 import type { StoredKey } from '../../model/environments/key.ts';
 import { defaultQuotas, type QuotasPatch } from '../../model/environments/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
@@ -40,8 +49,8 @@ export async function createSignedEnvironment(ctx: Context, input: unknown): Pro
 }
 
 /**
- * Validates the input of `createSignedEnvironment` and returns the function that creates the environment in a transaction.
- * Both throw like `createSignedEnvironment`.
+ * Validates the input of `createSignedEnvironment` and returns the function that creates the environment in a
+ * transaction. Both throw like `createSignedEnvironment`.
  */
 export function prepareSignedEnvironment(ctx: Context, input: unknown): (tx: Transaction) => Promise<NewEnvironment> {
   const create = prepareEnvironment(ctx, input);
@@ -58,16 +67,27 @@ function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => 
     throw invalidField('slug', 'must be 1 to 63 lower-case letters, digits and inner hyphens', slug);
   }
   return async (tx) => {
-    if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
+    if ((await tx.get(SLUGS, slug)) !== undefined)
+      throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
     const now = ctx.clock.now();
     const at = timestamp(now);
-    const environment: Environment = { id: newId('env_', now), streamId: newStreamId(), slug, name, disabled: false, settings: defaultSettings, createdAt: at, updatedAt: at };
+    const environment: Environment = {
+      id: newId('env_', now),
+      streamId: newStreamId(),
+      slug,
+      name,
+      disabled: false,
+      settings: defaultSettings,
+      createdAt: at,
+      updatedAt: at,
+    };
     tx.put(SLUGS, slug, environment.id);
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
     markOrderComplete(tx, environment.id);
     markCounted(tx, environment.id);
     const target = { kind: 'environment', id: environment.id } as const;
-    for (const chain of [null, environment.id]) await appendAuditRecord(ctx, tx, chain, { action: 'environment.create', target, details: { slug } });
+    for (const chain of [null, environment.id])
+      await appendAuditRecord(ctx, tx, chain, { action: 'environment.create', target, details: { slug } });
     return environment;
   };
 }
@@ -102,7 +122,10 @@ export function validateEnvironmentPatch(input: unknown): EnvironmentPatch {
   return patch;
 }
 
-/** Changes the given fields of an environment. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
+/**
+ * Changes the given fields of an environment. `input` is an `EnvironmentPatch`. Throws `environment_not_found`,
+ * `invalid_request`.
+ */
 export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
   const patch = validateEnvironmentPatch(input);
   return ctx.store.transact(async (tx) => {
@@ -115,12 +138,19 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
       updatedAt: timestamp(ctx.clock.now()),
     };
     tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
-    await appendAuditRecord(ctx, tx, id, { action: 'environment.update', target: { kind: 'environment', id }, details: changedSettings(current, updated) });
+    await appendAuditRecord(ctx, tx, id, {
+      action: 'environment.update',
+      target: { kind: 'environment', id },
+      details: changedSettings(current, updated),
+    });
     return updated;
   });
 }
 
-/** The environment with this id or slug, or a deleted one that is not completely removed yet. Throws `environment_not_found`. */
+/**
+ * The environment with this id or slug, or a deleted one that is not completely removed yet. Throws
+ * `environment_not_found`.
+ */
 export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pick<Environment, 'id' | 'slug'>> {
   try {
     return await findEnvironment(ctx, idOrSlug);
@@ -132,9 +162,9 @@ export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pic
 }
 
 /**
- * Deletes an environment and everything in it. One commit removes the environment and its credentials and ends its stream;
- * then its files and records are removed in slices. After a crash in between, a second call or `sweepUnfinishedWork` removes
- * the rest. Throws `environment_not_found`.
+ * Deletes an environment and everything in it. One commit removes the environment and its credentials and ends its
+ * stream; then its files and records are removed in slices. After a crash in between, a second call or
+ * `sweepUnfinishedWork` removes the rest. Throws `environment_not_found`.
  */
 export async function deleteEnvironment(ctx: Context, id: string): Promise<void> {
   if (!isValidId(id)) throw notFound(id);
@@ -154,7 +184,11 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     tx.endStream(streamOf(environment));
     markDeletion(tx, environment, ctx.clock.now());
     const { seq, hash } = await readHead(tx, id);
-    await appendAuditRecord(ctx, tx, null, { action: 'environment.delete', target: { kind: 'environment', id }, details: { slug: environment.slug, auditSeq: seq, auditHash: hash } });
+    await appendAuditRecord(ctx, tx, null, {
+      action: 'environment.delete',
+      target: { kind: 'environment', id },
+      details: { slug: environment.slug, auditSeq: seq, auditHash: hash },
+    });
     return true;
   });
   if (!existed) throw notFound(id);
@@ -198,16 +232,25 @@ function mergeSettings(current: EnvironmentSettings, patch: SettingsPatch): Envi
 /** The given limits, without unknown names. */
 function knownLimits(limits: NonNullable<SettingsPatch['limits']>): EnvironmentSettings['limits'] {
   const known = Object.keys(EnvironmentPatchSchema.properties.settings.properties.limits.properties);
-  return Object.fromEntries(Object.entries(limits).filter(([name, value]) => known.includes(name) && value !== undefined));
+  return Object.fromEntries(
+    Object.entries(limits).filter(([name, value]) => known.includes(name) && value !== undefined),
+  );
 }
 
 /** The given quotas, without unknown names. */
 function knownQuotas(quotas: QuotasPatch): EnvironmentSettings['quotas'] {
-  return Object.fromEntries(Object.entries(quotas).filter(([name, value]) => Object.hasOwn(defaultQuotas, name) && value !== undefined));
+  return Object.fromEntries(
+    Object.entries(quotas).filter(([name, value]) => Object.hasOwn(defaultQuotas, name) && value !== undefined),
+  );
 }
 
 function checkOrigin(origin: string): void {
-  if (origin.includes('*')) throw invalidField('settings.allowedOrigins', 'must hold whole origins: a wildcard matches nothing; name each one, or none to allow every origin', origin);
+  if (origin.includes('*'))
+    throw invalidField(
+      'settings.allowedOrigins',
+      'must hold whole origins: a wildcard matches nothing; name each one, or none to allow every origin',
+      origin,
+    );
   if (URL.canParse(origin) && new URL(origin).origin === origin) return;
   throw invalidField('settings.allowedOrigins', 'must hold origins such as https://app.example.com', origin);
 }

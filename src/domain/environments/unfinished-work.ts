@@ -7,9 +7,9 @@ import { environmentPrefix, UNFINISHED_WORK } from '../records/partitions.ts';
 import { scanPartitions, scanSlices } from '../records/scan.ts';
 
 /**
- * Records that an environment has records and files that no client can reach: the rest of a deleted environment, or the part
- * of an environment imported so far. Written in the commit of the deletion, and before the first record of the import, so
- * that everything that a crash leaves behind is removed later.
+ * Records that an environment has records and files that no client can reach: the rest of a deleted environment, or the
+ * part of an environment imported so far. Written in the commit of the deletion, and before the first record of the
+ * import, so that everything that a crash leaves behind is removed later.
  */
 interface UnfinishedWork {
   readonly by: 'deletion' | 'import';
@@ -44,7 +44,10 @@ export async function isPartlyDeleted(reader: Pick<Reader, 'get'>, id: string): 
 }
 
 /** The deleted environment with this id or slug that is not completely removed yet; undefined if there is none. */
-export async function findPartlyDeleted({ store }: Context, idOrSlug: string): Promise<Pick<Environment, 'id' | 'slug'> | undefined> {
+export async function findPartlyDeleted(
+  { store }: Context,
+  idOrSlug: string,
+): Promise<Pick<Environment, 'id' | 'slug'> | undefined> {
   for (const { key: id, value } of await store.range(UNFINISHED_WORK)) {
     const work = parse(value);
     if (isPendingDeletion(work) && (id === idOrSlug || work.slug === idOrSlug)) return { id, slug: work.slug };
@@ -57,7 +60,8 @@ export async function finishDeletion(ctx: Context, id: string): Promise<void> {
   const stored = await ctx.store.get(UNFINISHED_WORK, id);
   if (stored === undefined || parse(stored).by !== 'deletion') return;
   await clearFiles(ctx, id);
-  if (await removeAll(ctx, id, stored)) await replaceRecord(ctx, id, stored, JSON.stringify({ ...parse(stored), emptied: true } satisfies UnfinishedWork));
+  if (await removeAll(ctx, id, stored))
+    await replaceRecord(ctx, id, stored, JSON.stringify({ ...parse(stored), emptied: true } satisfies UnfinishedWork));
 }
 
 /** Continues interrupted deletions and removes the results of interrupted imports. For the background worker. */
@@ -73,8 +77,8 @@ export async function sweepUnfinishedWork(ctx: Context): Promise<void> {
 }
 
 /**
- * The claim of an import on an environment: as long as it is stored unchanged, the import may write and `sweepUnfinishedWork`
- * leaves the environment alone. Only the latest import of an environment holds it.
+ * The claim of an import on an environment: as long as it is stored unchanged, the import may write and
+ * `sweepUnfinishedWork` leaves the environment alone. Only the latest import of an environment holds it.
  */
 export class ImportMarker {
   readonly #ctx: Context;
@@ -101,7 +105,9 @@ export class ImportMarker {
     return marker;
   }
 
-  /** Refreshes the marker, at most once a minute; call it often. Throws `internal` if the marker is no longer current. */
+  /**
+   * Refreshes the marker, at most once a minute; call it often. Throws `internal` if the marker is no longer current.
+   */
   async refresh(): Promise<void> {
     if (this.#ctx.clock.now() - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = this.#ctx.clock.now();
@@ -125,20 +131,31 @@ export class ImportMarker {
   async rollBack(): Promise<void> {
     if ((await this.#ctx.store.get(UNFINISHED_WORK, this.#id)) !== this.#stored) return;
     await this.#ctx.blobs?.removeAll(this.#id);
-    if (await removeAll(this.#ctx, this.#id, this.#stored)) await replaceRecord(this.#ctx, this.#id, this.#stored, undefined);
+    if (await removeAll(this.#ctx, this.#id, this.#stored))
+      await replaceRecord(this.#ctx, this.#id, this.#stored, undefined);
   }
 
   #render(): string {
-    return JSON.stringify({ by: 'import', slug: this.#slug, at: this.#refreshedAt, emptied: false } satisfies UnfinishedWork);
+    return JSON.stringify({
+      by: 'import',
+      slug: this.#slug,
+      at: this.#refreshedAt,
+      emptied: false,
+    } satisfies UnfinishedWork);
   }
 }
 
 const parse = (stored: string): UnfinishedWork => JSON.parse(stored) as UnfinishedWork;
 const isPendingDeletion = ({ by, emptied }: UnfinishedWork): boolean => by === 'deletion' && !emptied;
-const importWasRemoved = (): CollabError => new CollabError('internal', 'The imported records were removed in the meantime, by another import or by the cleanup of unfinished imports');
+const importWasRemoved = (): CollabError =>
+  new CollabError(
+    'internal',
+    'The imported records were removed in the meantime, by another import or by the cleanup of unfinished imports',
+  );
 
 /**
- * Removes the records of an environment while its `UnfinishedWork` record is `stored`. An import that begins replaces that.
+ * Removes the records of an environment while its `UnfinishedWork` record is `stored`. An import that begins replaces
+ * that.
  * @returns whether everything was removed
  */
 async function removeAll(ctx: Context, id: string, stored: string): Promise<boolean> {
@@ -159,7 +176,12 @@ async function removeAll(ctx: Context, id: string, stored: string): Promise<bool
   return slice.length === 0 || removeSlice(ctx, id, stored, slice);
 }
 
-function removeSlice(ctx: Context, id: string, stored: string, slice: readonly (readonly [partition: string, key: string])[]): Promise<boolean> {
+function removeSlice(
+  ctx: Context,
+  id: string,
+  stored: string,
+  slice: readonly (readonly [partition: string, key: string])[],
+): Promise<boolean> {
   return ctx.store.transact(async (tx) => {
     if ((await tx.get(UNFINISHED_WORK, id)) !== stored) return false;
     for (const [partition, key] of slice) tx.delete(partition, key);

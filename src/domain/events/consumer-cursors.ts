@@ -11,10 +11,14 @@ interface StoredConsumerCursor {
 }
 
 /**
- * The position up to which a consumer has handled all events of the current stream of an environment; undefined if it has
- * not handled any.
+ * The position up to which a consumer has handled all events of the current stream of an environment; undefined if it
+ * has not handled any.
  */
-export async function readConsumerCursor(reader: Pick<Reader, 'get'>, environment: Environment, consumer: string): Promise<number | undefined> {
+export async function readConsumerCursor(
+  reader: Pick<Reader, 'get'>,
+  environment: Environment,
+  consumer: string,
+): Promise<number | undefined> {
   const stored = await reader.get(consumerCursorsOf(environment.id), consumer);
   if (stored === undefined) return undefined;
   const { stream, seq } = JSON.parse(stored) as StoredConsumerCursor;
@@ -22,7 +26,12 @@ export async function readConsumerCursor(reader: Pick<Reader, 'get'>, environmen
 }
 
 /** Stores the position of a consumer. No effect if the environment was deleted. */
-export async function writeConsumerCursor(store: Store, environment: Environment, consumer: string, seq: number): Promise<void> {
+export async function writeConsumerCursor(
+  store: Store,
+  environment: Environment,
+  consumer: string,
+  seq: number,
+): Promise<void> {
   await store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) return;
     const cursor: StoredConsumerCursor = { stream: streamOf(environment), seq };
@@ -30,7 +39,10 @@ export async function writeConsumerCursor(store: Store, environment: Environment
   });
 }
 
-/** Registers a consumer, unless it is registered already. `now` and the result, the time of its registration, are ISO 8601 times. */
+/**
+ * Registers a consumer, unless it is registered already. `now` and the result, the time of its registration, are ISO
+ * 8601 times.
+ */
 export async function registerConsumer(store: Store, consumer: string, now: string): Promise<string> {
   return store.transact(async (tx) => {
     const since = await tx.get(CONSUMERS, consumer);

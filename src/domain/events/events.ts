@@ -33,16 +33,18 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 }
 
 /**
- * The events after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` if there are more: at most
- * `limit`, and as a page of a list at most `MAX_PAGE_CHARS` characters, but at least one. `seq` is the last position of the
- * stream. A client whose `since` is below `oldestSeq - 1`, or from another `epoch`, has missed events and must reload. Personal
- * data of erased users is removed; events that the actor may not see (`canSeeEvent`) are left out.
+ * The events after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` if there are more:
+ * at most `limit`, and as a page of a list at most `MAX_PAGE_CHARS` characters, but at least one. `seq` is the last
+ * position of the stream. A client whose `since` is below `oldestSeq - 1`, or from another `epoch`, has missed events
+ * and must reload. Personal data of erased users is removed; events that the actor may not see (`canSeeEvent`) are left
+ * out.
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
   const stream = streamOf(actor.environment);
   const { texts, first, last } = await readVisible(ctx, actor, since, limit);
-  // Read after the events: a trim in between can then report a gap that does not affect these events, but never hide one.
+  // Read after the events: a trim in between can then report a gap that does not affect these events, but never hide
+  // one.
   const stored = await ctx.store.oldestSeq(stream);
   const oldest = first === since + 1 ? Math.min(stored, since + 1) : stored;
   const seq = Math.max(await ctx.store.lastSeq(stream), first === null ? 0 : last);
@@ -50,15 +52,27 @@ export async function listEvents(ctx: Context, actor: Actor, since: number, limi
   return `{"items":[${texts.join(',')}],"epoch":${JSON.stringify(epochOf(ctx.store, actor.environment))},"seq":${seq},"oldestSeq":${oldest}${next}}`;
 }
 
-/** Reads consecutive events after `since`. Returns the texts that the actor may see, and the positions of the first and the last event read. */
-async function readVisible({ store }: Context, actor: Actor, since: number, limit: number): Promise<{ texts: string[]; first: number | null; last: number }> {
+/**
+ * Reads consecutive events after `since`. Returns the texts that the actor may see, and the positions of the first and
+ * the last event read.
+ */
+async function readVisible(
+  { store }: Context,
+  actor: Actor,
+  since: number,
+  limit: number,
+): Promise<{ texts: string[]; first: number | null; last: number }> {
   const stream = streamOf(actor.environment);
   const texts: string[] = [];
   let first: number | null = null;
   let last = since;
   let remaining = MAX_PAGE_CHARS;
-  for (let count = 0; count < limit && (count === 0 || last < (await store.lastSeq(stream))); ) {
-    const events = await redactErasedUsers(store, actor.environment.id, await store.events(stream, last, limit - count, READ_CHARS));
+  for (let count = 0; count < limit && (count === 0 || last < (await store.lastSeq(stream)));) {
+    const events = await redactErasedUsers(
+      store,
+      actor.environment.id,
+      await store.events(stream, last, limit - count, READ_CHARS),
+    );
     // Events may be trimmed between two reads. Those after the gap are for the next request, which can see it.
     if (events[0] === undefined || (first !== null && events[0].seq !== last + 1)) break;
     for (const { seq, text } of events) {
@@ -77,9 +91,9 @@ async function readVisible({ store }: Context, actor: Actor, since: number, limi
 }
 
 /**
- * Whether an actor may see a rendered event. An actor confined to rooms sees only events that belong to one of its rooms, so none
- * about users. A user does not see events that only another user, or only backends, may receive. Events about moderation are for
- * the author of the content and for who may moderate.
+ * Whether an actor may see a rendered event. An actor confined to rooms sees only events that belong to one of its
+ * rooms, so none about users. A user does not see events that only another user, or only backends, may receive. Events
+ * about moderation are for the author of the content and for who may moderate.
  */
 export function canSeeEvent(actor: Actor, event: string): boolean {
   const moderates = isModerationEvent(event) && isModerator(actor);

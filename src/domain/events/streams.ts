@@ -13,8 +13,9 @@ export function streamOf({ id, streamId }: Pick<Environment, 'id' | 'streamId'>)
 }
 
 /**
- * The epoch of the stream of an environment: positions of another epoch are meaningless in it. It changes when the store is
- * restored from a backup, and when the environment is deleted and imported again. At most 64 characters of A–Z a–z 0–9 and -.
+ * The epoch of the stream of an environment: positions of another epoch are meaningless in it. It changes when the
+ * store is restored from a backup, and when the environment is deleted and imported again. At most 64 characters of A–Z
+ * a–z 0–9 and -.
  */
 export function epochOf({ epoch }: Pick<Store, 'epoch'>, { streamId }: Pick<Environment, 'streamId'>): string {
   return streamId === undefined ? epoch : `${epoch}-${streamId}`;

@@ -32,25 +32,38 @@ export const thumbnailName = (fileId: string): string => `${fileId}.thumb`;
 /** The id of the file of which a blob is the thumbnail; the name of the blob if it is not a thumbnail. */
 export const fileOfThumbnail = (blob: string): string => blob.replace(/\.thumb$/, '');
 
-const jobKey = (kind: FileJobKind, environmentId: string, fileId: string): string => `${kind}~${environmentId}~${fileId}`;
+const jobKey = (kind: FileJobKind, environmentId: string, fileId: string): string =>
+  `${kind}~${environmentId}~${fileId}`;
 
 /**
  * Adds a job for the background worker in the commit of `tx`.
  *
  * @param userId the uploader of the file, for the jobs that make a thumbnail
  */
-export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string, userId = ''): void {
+export function putFileJob(
+  tx: Transaction,
+  kind: FileJobKind,
+  environmentId: string,
+  fileId: string,
+  userId = '',
+): void {
   tx.put(FILE_JOBS, jobKey(kind, environmentId, fileId), userKey(environmentId, userId));
 }
 
 /** Makes the thumbnail of a file of this user the next job, also if the first job for it was lost. */
-export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string, userId: string): Promise<void> {
+export async function requestThumbnail(
+  ctx: Context,
+  environmentId: string,
+  fileId: string,
+  userId: string,
+): Promise<void> {
   if ((await ctx.store.get(FILE_JOBS, jobKey('asked', environmentId, fileId))) !== undefined) return;
   await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId, userId)));
 }
 
 /**
- * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are retained, removals are left out.
+ * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are retained, removals are
+ * left out.
  */
 export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
   const jobs = await listFileJobs(ctx, '', limit);
@@ -69,10 +82,14 @@ async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promi
 
 const isRemoval = ({ kind }: FileJob): boolean => kind === 'clear' || kind === 'remove';
 
-/** Removes the files of a deleted environment. While the blobs are retained, it leaves a job for the background worker instead. */
+/**
+ * Removes the files of a deleted environment. While the blobs are retained, it leaves a job for the background worker
+ * instead.
+ */
 export async function clearFiles(ctx: Context, environmentId: string): Promise<void> {
   if (ctx.blobs === undefined) return;
-  if (await ctx.blobs.isRetained()) await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
+  if (await ctx.blobs.isRetained())
+    await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
   else await ctx.blobs.removeAll(environmentId);
 }
 
@@ -100,7 +117,10 @@ export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
 async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<boolean> {
   const { blobs } = requireFileStorage(ctx);
   // An import may have restored the environment or the file since the job was added.
-  const isRestored = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await fileExists(ctx, environmentId, fileId);
+  const isRestored =
+    kind === 'clear'
+      ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined
+      : await fileExists(ctx, environmentId, fileId);
   if (isRestored) return true;
   if (await blobs.isRetained()) return false;
   if (kind === 'clear') await blobs.removeAll(environmentId);
@@ -142,6 +162,7 @@ async function readBlob(blobs: Blobs, environmentId: string, name: string): Prom
 async function markNoThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
   await ctx.store.transact(async (tx) => {
     const file = await findFile(tx, environmentId, fileId);
-    if (file !== undefined) tx.put(filesOf(environmentId), fileId, JSON.stringify({ ...file, noThumbnail: true } satisfies StoredFile));
+    if (file !== undefined)
+      tx.put(filesOf(environmentId), fileId, JSON.stringify({ ...file, noThumbnail: true } satisfies StoredFile));
   });
 }

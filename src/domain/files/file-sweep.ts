@@ -65,7 +65,9 @@ export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
   }
 }
 
-/** Removes orphans, and all blobs of deleted environments. Returns false if it stopped because the blobs are retained. */
+/**
+ * Removes orphans, and all blobs of deleted environments. Returns false if it stopped because the blobs are retained.
+ */
 export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): Promise<boolean> {
   const { blobs } = requireFileStorage(ctx);
   for (const { environmentId, blob } of orphans) {
@@ -73,7 +75,10 @@ export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): P
     await blobs.remove(environmentId, blob);
   }
   for (const environmentId of await blobs.environments()) {
-    const exists = await environmentById(ctx, environmentId).then(() => true, () => false);
+    const exists = await environmentById(ctx, environmentId).then(
+      () => true,
+      () => false,
+    );
     if (exists) continue;
     if (await blobs.isRetained()) return false;
     await blobs.removeAll(environmentId);

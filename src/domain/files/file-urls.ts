@@ -13,8 +13,8 @@ export function withBaseUrl(attachment: Attachment, baseUrl: string): Attachment
 }
 
 /**
- * The start of the attachments of a comment in JSON that the server generates. A client cannot put this text into a comment,
- * thread or event: quotes in strings are escaped, and metadata contain no arrays.
+ * The start of the attachments of a comment in JSON that the server generates. A client cannot put this text into a
+ * comment, thread or event: quotes in strings are escaped, and metadata contain no arrays.
  */
 const ATTACHMENTS_START = '"attachments":[{';
 /** One attachment, from its opening brace. Only numbers follow its URLs. */
@@ -28,19 +28,26 @@ export function containsFileUrls(text: string): boolean {
 }
 
 /**
- * JSON text of comments, threads or events in which the URLs of all attachments begin with `baseUrl`, which has no trailing
- * slash; '' changes nothing. Earlier versions stored whole URLs: their addresses are replaced.
+ * JSON text of comments, threads or events in which the URLs of all attachments begin with `baseUrl`, which has no
+ * trailing slash; '' changes nothing. Earlier versions stored whole URLs: their addresses are replaced.
  */
 export function withFileUrls(text: string, baseUrl: string): string {
   if (baseUrl === '') return text;
   const base = JSON.stringify(baseUrl).slice(1, -1);
   const parts: string[] = [];
   let copied = 0;
-  for (let at = text.indexOf(ATTACHMENTS_START); at >= 0; at = text.indexOf(ATTACHMENTS_START, Math.max(copied, at + 1))) {
+  for (
+    let at = text.indexOf(ATTACHMENTS_START);
+    at >= 0;
+    at = text.indexOf(ATTACHMENTS_START, Math.max(copied, at + 1))
+  ) {
     ATTACHMENT.lastIndex = at + ATTACHMENTS_START.length - 1;
     for (let found = ATTACHMENT.exec(text); found !== null; found = ATTACHMENT.exec(text)) {
       const [attachment] = found;
-      const rewritten = attachment.replaceAll(URLS, (_, name: string, url: string) => `"${name}":"${absolute(url, base)}"`);
+      const rewritten = attachment.replaceAll(
+        URLS,
+        (_, name: string, url: string) => `"${name}":"${absolute(url, base)}"`,
+      );
       parts.push(text.slice(copied, found.index), rewritten);
       copied = found.index + attachment.length;
       ATTACHMENT.lastIndex = copied;

@@ -5,8 +5,9 @@ const INVISIBLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const MAX_EXTENSION_BYTES = 16;
 
 /**
- * The name of an upload, made safe as a file name and in a header: the last part of a path, without control and direction
- * characters, at most 255 bytes of UTF-8, with its extension preserved. `file` with an extension if nothing is left.
+ * The name of an upload, made safe as a file name and in a header: the last part of a path, without control and
+ * direction characters, at most 255 bytes of UTF-8, with its extension preserved. `file` with an extension if nothing
+ * is left.
  */
 export function safeFilename(name: string, mimeType: string): string {
   const bare = name
@@ -21,7 +22,13 @@ export function safeFilename(name: string, mimeType: string): string {
 
 /** Whether a name has the properties that `safeFilename` guarantees. */
 export function isSafeFilename(name: string): boolean {
-  return name !== '' && Buffer.byteLength(name) <= MAX_BYTES && !/[/\\]/.test(name) && name.search(INVISIBLE) < 0 && name.isWellFormed();
+  return (
+    name !== '' &&
+    Buffer.byteLength(name) <= MAX_BYTES &&
+    !/[/\\]/.test(name) &&
+    name.search(INVISIBLE) < 0 &&
+    name.isWellFormed()
+  );
 }
 
 function truncated(name: string): string {

@@ -31,24 +31,33 @@ const POLL_MS = 20;
 const fileNotFound = (message = 'File not found'): CollabError => new CollabError('file_not_found', message);
 
 /**
- * Finds a file, or its thumbnail, for a user. Throws `forbidden` for a file of another environment or of a room that the
- * user has no access to, `file_not_found`.
+ * Finds a file, or its thumbnail, for a user. Throws `forbidden` for a file of another environment or of a room that
+ * the user has no access to, `file_not_found`.
  */
 export async function openFile(
   ctx: Context,
   actor: UserActor,
   { environmentId, fileId, thumbnail }: { environmentId: string; fileId: string; thumbnail: boolean },
 ): Promise<ServedFile> {
-  if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials belong to a different environment than the file');
+  if (actor.environment.id !== environmentId)
+    throw new CollabError('forbidden', 'The credentials belong to a different environment than the file');
   const file = await requireFile(ctx, environmentId, fileId);
   if (file.held === true) await requireHeldFileAccess(ctx, actor, file);
-  else if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
+  else if (actor.rooms !== null && file.commentId !== null)
+    await requireLinkedCommentAccess(ctx, actor, file.commentId);
   const { mimeType, filename, type } = file.attachment;
   const tag = file.sha256.slice(0, 32);
   if (!thumbnail) return { environmentId, blob: fileId, mimeType, filename, tag, isThumbnail: false };
   if (type !== 'image') throw fileNotFound('Only images have a thumbnail');
   const thumbnailFilename = `${filename.replace(/\.[^.]{1,8}$/, '')}.thumb.jpg`;
-  return { environmentId, blob: thumbnailName(fileId), mimeType: 'image/jpeg', filename: thumbnailFilename, tag: `${tag}-t`, isThumbnail: true };
+  return {
+    environmentId,
+    blob: thumbnailName(fileId),
+    mimeType: 'image/jpeg',
+    filename: thumbnailFilename,
+    tag: `${tag}-t`,
+    isThumbnail: true,
+  };
 }
 
 /**
@@ -57,16 +66,25 @@ export async function openFile(
  *
  * @param isWanted called while waiting; false ends the wait
  */
-export async function awaitThumbnail(ctx: Context, { environmentId, blob }: ServedFile, isWanted: () => boolean): Promise<void> {
+export async function awaitThumbnail(
+  ctx: Context,
+  { environmentId, blob }: ServedFile,
+  isWanted: () => boolean,
+): Promise<void> {
   const { blobs } = requireFileStorage(ctx);
   const fileId = fileOfThumbnail(blob);
   const exists = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
   if (await exists()) return;
   const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
   await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
-  for (const end = performance.now() + THUMBNAIL_TIMEOUT_MS; isWanted() && performance.now() < end; await delay(POLL_MS)) {
+  for (
+    const end = performance.now() + THUMBNAIL_TIMEOUT_MS;
+    isWanted() && performance.now() < end;
+    await delay(POLL_MS)
+  ) {
     if (await exists()) return;
-    if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true) throw fileNotFound('No thumbnail can be made of this image');
+    if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true)
+      throw fileNotFound('No thumbnail can be made of this image');
   }
   throw new CollabError('internal', 'The thumbnail is not ready yet: try again');
 }
@@ -78,11 +96,17 @@ async function requireFile(ctx: Context, environmentId: string, fileId: string):
 }
 
 /** A file of held content exists only for the user who uploaded it, and for moderators; for both within their rooms. */
-async function requireHeldFileAccess({ store }: Context, actor: UserActor, { uploadedBy, commentId }: StoredFile): Promise<void> {
+async function requireHeldFileAccess(
+  { store }: Context,
+  actor: UserActor,
+  { uploadedBy, commentId }: StoredFile,
+): Promise<void> {
   if (actor.userId !== uploadedBy && actor.role !== 'moderator') throw fileNotFound();
   if (actor.rooms === null || commentId === null) return;
   const environmentId = actor.environment.id;
-  const item = (await findOpenItem(store, environmentId, 'comment', commentId)) ?? (await findOpenItem(store, environmentId, 'edit', commentId));
+  const item =
+    (await findOpenItem(store, environmentId, 'comment', commentId)) ??
+    (await findOpenItem(store, environmentId, 'edit', commentId));
   if (item === undefined) throw fileNotFound();
   requireRoomAccess(actor, item.roomId);
 }

@@ -4,7 +4,11 @@ import type { Reader } from '../../ports/store.ts';
 import { filesOf } from '../records/partitions.ts';
 
 /** The record of a file; undefined if there is none, also for text that cannot be an id. */
-export async function findFile(reader: Pick<Reader, 'get'>, environmentId: string, fileId: string): Promise<StoredFile | undefined> {
+export async function findFile(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  fileId: string,
+): Promise<StoredFile | undefined> {
   const stored = ID_PATTERN.test(fileId) ? await reader.get(filesOf(environmentId), fileId) : undefined;
   return stored === undefined ? undefined : (JSON.parse(stored) as StoredFile);
 }

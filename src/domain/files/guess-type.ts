@@ -37,7 +37,10 @@ const signatures: readonly (readonly [signature: string, type: string])[] = [
   ['RIFF????WAVE', 'audio/wav'],
   ['OggS', 'audio/ogg'],
   ['ID3', 'audio/mpeg'],
-  ...['\xe2', '\xe3', '\xf2', '\xf3', '\xfa', '\xfb'].map((layer3): [string, string] => [`\xff${layer3}`, 'audio/mpeg']),
+  ...['\xe2', '\xe3', '\xf2', '\xf3', '\xfa', '\xfb'].map((layer3): [string, string] => [
+    `\xff${layer3}`,
+    'audio/mpeg',
+  ]),
   ['????ftypM4A', 'audio/mp4'],
   ['????ftypM4B', 'audio/mp4'],
   ['????ftyp', 'video/mp4'],
@@ -51,9 +54,9 @@ function typeOfContent(head: Buffer): string | undefined {
 }
 
 /**
- * The MIME type of a file whose client declares none: the type that the extension of the name stands for, unless the first bytes
- * contradict it; then the type that these stand for. So the name tells audio from video in the same container. Undefined if
- * neither stands for an accepted type.
+ * The MIME type of a file whose client declares none: the type that the extension of the name stands for, unless the
+ * first bytes contradict it; then the type that these stand for. So the name tells audio from video in the same
+ * container. Undefined if neither stands for an accepted type.
  *
  * @param head the first `SIGNATURE_BYTES` of the file, or all of it if it is shorter
  */
@@ -65,6 +68,7 @@ export function guessedType(filename: string, head: Buffer): string | undefined 
 
 function startsWith(text: string, signature: string): boolean {
   if (text.length < signature.length) return false;
-  for (let index = 0; index < signature.length; index++) if (signature[index] !== '?' && signature[index] !== text[index]) return false;
+  for (let index = 0; index < signature.length; index++)
+    if (signature[index] !== '?' && signature[index] !== text[index]) return false;
   return true;
 }

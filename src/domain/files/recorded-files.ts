@@ -29,7 +29,8 @@ export class RecordedFiles {
 
   /** All files of existing environments. Files of unfinished imports and deletions are left out. */
   *all(): Iterable<readonly [environmentId: string, fileId: string]> {
-    for (const environmentId of this.#environments) for (const fileId of this.#filesOf(environmentId).keys()) yield [environmentId, fileId];
+    for (const environmentId of this.#environments)
+      for (const fileId of this.#filesOf(environmentId).keys()) yield [environmentId, fileId];
   }
 
   #filesOf(environmentId: string): ReadonlyMap<string, string> {

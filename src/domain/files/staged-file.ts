@@ -30,7 +30,8 @@ export class StagedFile {
     this.#size += chunk.byteLength;
     this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;
     this.#hash.update(chunk);
-    if (this.#head.length < HEAD_BYTES) this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);
+    if (this.#head.length < HEAD_BYTES)
+      this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);
     this.#tail = Buffer.concat([this.#tail, chunk.subarray(-2)]).subarray(-2);
     await this.#blob.write(chunk);
   }
@@ -42,14 +43,22 @@ export class StagedFile {
 
   /** The file for `Media`. `owner` identifies the user, as `MediaFile.owner`. */
   mediaFile(owner: string): MediaFile {
-    return { size: this.#size, read: (offset, length) => this.#blob.read(offset, length), head: this.#head, tail: this.#tail, owner };
+    return {
+      size: this.#size,
+      read: (offset, length) => this.#blob.read(offset, length),
+      head: this.#head,
+      tail: this.#tail,
+      owner,
+    };
   }
 
   /** How the content contradicts the MIME type, as a sentence without a full stop; null if it does not. */
   async contradictionOf(mimeType: string, source: TypeSource, media: Media, owner: string): Promise<string | null> {
     if (this.#firstByte === 0x3c) return `The content is not ${mimeType}: it begins like HTML or XML`;
     const detected = await media.sniff(this.mediaFile(owner));
-    return detected !== undefined && contradicts(detected, mimeType) ? `The content is ${detected}, not ${mimeType} ${source}` : null;
+    return detected !== undefined && contradicts(detected, mimeType)
+      ? `The content is ${detected}, not ${mimeType} ${source}`
+      : null;
   }
 
   /** As `StagedBlob.flush`. */

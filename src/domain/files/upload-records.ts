@@ -18,8 +18,14 @@ export interface UploadView extends Omit<StoredFile['attachment'], 'url' | 'thum
   readonly createdAt: string;
 }
 
-/** The uploads of an environment by id, which begins with their time; only those that no comment links if `unlinked`. */
-export async function* listUploads(ctx: Context, environment: Environment, unlinked: boolean): AsyncGenerator<UploadView> {
+/**
+ * The uploads of an environment by id, which begins with their time; only those that no comment links if `unlinked`.
+ */
+export async function* listUploads(
+  ctx: Context,
+  environment: Environment,
+  unlinked: boolean,
+): AsyncGenerator<UploadView> {
   for await (const { value } of scanEntries(ctx.store, filesOf(environment.id))) {
     const upload = viewOf(JSON.parse(value) as StoredFile);
     if (!unlinked || upload.commentId === null) yield upload;
@@ -38,15 +44,27 @@ export async function getUpload(ctx: Context, environment: Environment, fileId: 
 export async function deleteUpload(ctx: Context, environment: Environment, fileId: string): Promise<void> {
   await ctx.store.transact(async (tx) => {
     const { commentId } = await requireUpload(tx, environment, fileId);
-    if (commentId !== null) throw new CollabError('attachment_linked', `The file ${fileId} belongs to the comment ${commentId}, which shows it. Delete the comment, or edit its attachments`);
+    if (commentId !== null)
+      throw new CollabError(
+        'attachment_linked',
+        `The file ${fileId} belongs to the comment ${commentId}, which shows it. Delete the comment, or edit its attachments`,
+      );
     await removeFile(tx, environment.id, fileId);
-    await appendAuditRecord(ctx, tx, environment.id, { action: 'upload.delete', target: { kind: 'upload', id: fileId } });
+    await appendAuditRecord(ctx, tx, environment.id, {
+      action: 'upload.delete',
+      target: { kind: 'upload', id: fileId },
+    });
   });
 }
 
-async function requireUpload(reader: Pick<Reader, 'get'>, environment: Environment, fileId: string): Promise<StoredFile> {
+async function requireUpload(
+  reader: Pick<Reader, 'get'>,
+  environment: Environment,
+  fileId: string,
+): Promise<StoredFile> {
   const file = await findFile(reader, environment.id, fileId);
-  if (file === undefined) throw new CollabError('file_not_found', `There is no upload ${fileId} in ${environment.slug}`);
+  if (file === undefined)
+    throw new CollabError('file_not_found', `There is no upload ${fileId} in ${environment.slug}`);
   return file;
 }
 

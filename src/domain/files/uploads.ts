@@ -45,22 +45,42 @@ const mediaLabels: Readonly<Record<MediaKind, string>> = { image: 'Image', audio
 const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
 
 /**
- * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws `forbidden`,
- * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`, `storage_full`, `storage_failed`.
+ * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws
+ * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`,
+ * `storage_full`, `storage_failed`.
  */
-export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, isDeclared, minBytes }: UploadHead): Promise<Upload> {
+export async function beginUpload(
+  ctx: Context,
+  actor: UserActor,
+  config: UploadConfig,
+  { filename, contentType, isDeclared, minBytes }: UploadHead,
+): Promise<Upload> {
   requireWrite(actor);
   const accepted = acceptedType(contentType);
-  if (accepted === undefined) throw unsupported(`Unsupported MIME type: ${contentType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
+  if (accepted === undefined)
+    throw unsupported(
+      `Unsupported MIME type: ${contentType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`,
+    );
   const { type, mimeType } = accepted;
   const { environment } = actor;
-  if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${mediaLabels[type]} uploads are disabled for this environment`);
+  if (!environment.settings.media[type])
+    throw new CollabError('media_disabled', `${mediaLabels[type]} uploads are disabled for this environment`);
   if (minBytes > maxBytes(environment)) throw tooLarge(environment);
   await requireQuotaLeft(ctx, actor, 'uploadBytes', minBytes);
   const name = safeFilename(filename, mimeType);
-  await requirePassing(ctx, actor, 'upload.create', { userId: actor.userId, filename: name, mimeType, sizeBytes: minBytes > 0 ? minBytes : null });
+  await requirePassing(ctx, actor, 'upload.create', {
+    userId: actor.userId,
+    filename: name,
+    mimeType,
+    sizeBytes: minBytes > 0 ? minBytes : null,
+  });
   const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage());
-  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: name, source: isDeclared ? 'as declared' : 'as its name or first bytes suggest' });
+  return new Upload(ctx, actor, pixelBudget(config), staged, {
+    type,
+    mimeType,
+    filename: name,
+    source: isDeclared ? 'as declared' : 'as its name or first bytes suggest',
+  });
 }
 
 /** The properties of a file that are known before its content. */
@@ -86,8 +106,8 @@ export class Upload {
   }
 
   /**
-   * Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`, `storage_failed`, and
-   * `quota_exceeded` as soon as the file would exceed a quota together with what is stored now.
+   * Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`, `storage_failed`,
+   * and `quota_exceeded` as soon as the file would exceed a quota together with what is stored now.
    */
   async write(chunk: Buffer): Promise<void> {
     const size = this.#staged.size + chunk.byteLength;
@@ -97,9 +117,10 @@ export class Upload {
   }
 
   /**
-   * Checks the content, stores the file and returns it as an attachment, with its URLs as paths. Throws `invalid_request`
-   * for an empty file, `unsupported_media` if the content contradicts the type, `rate_limited` for more files at
-   * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`, `storage_failed`.
+   * Checks the content, stores the file and returns it as an attachment, with its URLs as paths. Throws
+   * `invalid_request` for an empty file, `unsupported_media` if the content contradicts the type, `rate_limited` for
+   * more files at once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`,
+   * `storage_failed`.
    */
   async finish(): Promise<Attachment> {
     if (this.#staged.size === 0) throw new CollabError('invalid_request', 'The file is empty');
@@ -111,8 +132,23 @@ export class Upload {
     const url = filePath(environment.id, id);
     const { type, filename, mimeType } = this.#expected;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
-    const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#staged.size, url, ...thumbnail, ...facts };
-    await this.#store({ attachment, uploadedBy: userId, commentId: null, sha256: this.#staged.sha256(), createdAt: timestamp(now) });
+    const attachment: Attachment = {
+      id,
+      type,
+      filename,
+      mimeType,
+      sizeBytes: this.#staged.size,
+      url,
+      ...thumbnail,
+      ...facts,
+    };
+    await this.#store({
+      attachment,
+      uploadedBy: userId,
+      commentId: null,
+      sha256: this.#staged.sha256(),
+      createdAt: timestamp(now),
+    });
     return attachment;
   }
 
@@ -123,7 +159,12 @@ export class Upload {
 
   async #checkContent(): Promise<MediaFacts> {
     const release = contentChecks.admit(actorKey(this.#actor), 0);
-    if (release === null) throw new CollabError('rate_limited', `At most ${MAX_CONTENT_CHECKS} files of one user are checked at once. Try again in 1s`, 1);
+    if (release === null)
+      throw new CollabError(
+        'rate_limited',
+        `At most ${MAX_CONTENT_CHECKS} files of one user are checked at once. Try again in 1s`,
+        1,
+      );
     try {
       return await this.#readFacts(actorKey(this.#actor));
     } finally {
@@ -138,8 +179,11 @@ export class Upload {
     if (contradiction !== null) throw unsupported(contradiction);
     const file = this.#staged.mediaFile(owner);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
-    const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
-    if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
+    const image = await media.image(file, (pixels) =>
+      spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL),
+    );
+    if (image === null)
+      throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
     if (image.mimeType !== mimeType) throw unsupported(`The content is ${image.mimeType}, not ${mimeType} ${source}`);
     return { width: image.width, height: image.height };
   }
@@ -157,15 +201,22 @@ export class Upload {
         return Promise.resolve();
       });
     } catch (error) {
-      // A commit that fails may have made the blob visible. If the disk does not even remove it, `collab gc` does later.
-      await requireFileStorage(this.#ctx).blobs.remove(environmentId, id).catch(() => undefined);
+      // A commit that fails may have made the blob visible. If the disk does not even remove it, `collab gc` does
+      // later.
+      await requireFileStorage(this.#ctx)
+        .blobs.remove(environmentId, id)
+        .catch(() => undefined);
       throw error;
     }
   }
 }
 
 function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorBudget {
-  return { name: 'pixels', perMinute: megapixelsPerMinute, exceededMessage: `PNG, GIF, WebP and progressive JPEG images of more than ${megapixelsPerMinute} megapixels in a minute` };
+  return {
+    name: 'pixels',
+    perMinute: megapixelsPerMinute,
+    exceededMessage: `PNG, GIF, WebP and progressive JPEG images of more than ${megapixelsPerMinute} megapixels in a minute`,
+  };
 }
 
 const maxBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;

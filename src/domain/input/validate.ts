@@ -8,7 +8,9 @@ import { CollabError, type FieldError, invalidField } from '../../model/errors.t
 /** A schema with its validator, which is compiled at its first use. */
 export class InputSchema<S extends TSchema> {
   readonly schema: S;
-  /** The fields whose strings must be well-formed Unicode; null for all, also for those that the schema does not name. */
+  /**
+   * The fields whose strings must be well-formed Unicode; null for all, also for those that the schema does not name.
+   */
   readonly textFields: readonly string[] | null;
   #compiled: Validator<Record<never, never>, S> | undefined;
 
@@ -16,7 +18,13 @@ export class InputSchema<S extends TSchema> {
    * @param allowsMalformedText whether strings need not be well-formed Unicode
    * @param passesOtherFields whether fields that the schema does not name are used, too
    */
-  constructor(schema: S, { allowsMalformedText = false, passesOtherFields = false }: { allowsMalformedText?: boolean; passesOtherFields?: boolean } = {}) {
+  constructor(
+    schema: S,
+    {
+      allowsMalformedText = false,
+      passesOtherFields = false,
+    }: { allowsMalformedText?: boolean; passesOtherFields?: boolean } = {},
+  ) {
     this.schema = schema;
     const named = allowsMalformedText ? [] : Object.keys(schemaAt(schema, '/properties'));
     this.textFields = passesOtherFields ? null : named;
@@ -37,10 +45,10 @@ export class InputSchema<S extends TSchema> {
 }
 
 /**
- * Validates a value against a schema. Keys of `metadata` that could reach a prototype are dropped; fields that the schema
- * does not name are kept and must be ignored. An optional field that is `null` counts as absent, unless its schema allows
- * null. Throws `invalid_request`, which names the first invalid field, its bound and what was sent, and has the other
- * invalid fields as `fields`; also for lone surrogates.
+ * Validates a value against a schema. Keys of `metadata` that could reach a prototype are dropped; fields that the
+ * schema does not name are kept and must be ignored. An optional field that is `null` counts as absent, unless its
+ * schema allows null. Throws `invalid_request`, which names the first invalid field, its bound and what was sent, and
+ * has the other invalid fields as `fields`; also for lone surrogates.
  *
  * @param where prefix of the field path in messages, e.g. `data` for a field of a message; '' for a request body
  */
@@ -55,15 +63,22 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   requireAlternative(input.schema, cleaned, where, faults);
-  if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${formatValue(cleaned)}`);
+  if (fieldPaths(where, fault)[0] === '')
+    throw new CollabError('invalid_json', `The body must be a JSON object, not ${formatValue(cleaned)}`);
   const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
   throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
 }
 
-/** Entries of a list or map in which faults are looked for: more than any schema allows of a list, and enough to tell what is wrong. */
+/**
+ * Entries of a list or map in which faults are looked for: more than any schema allows of a list, and enough to tell
+ * what is wrong.
+ */
 const MAX_CHECKED_ENTRIES = 2_000;
 
-/** A value with few entries in each of its lists and maps, as 256 KiB have room for 100 000, each with an error of its own. */
+/**
+ * A value with few entries in each of its lists and maps, as 256 KiB have room for 100 000, each with an error of its
+ * own.
+ */
 function shortened(schema: TSchema, value: unknown): unknown {
   if (!isRecord(value)) return value;
   const properties = schemaAt(schema, '/properties');
@@ -80,17 +95,31 @@ function shortened(schema: TSchema, value: unknown): unknown {
 /** Returns a valid value. Throws `invalid_request` if one of its texts has a lone surrogate. */
 function wellFormed<T>(input: InputSchema<TSchema>, value: T, where: string): T {
   const malformed = malformedField(input.textFields, value);
-  if (malformed !== null) throw invalidField(joinPath(where, malformed), 'must be well-formed Unicode, without lone surrogates');
+  if (malformed !== null)
+    throw invalidField(joinPath(where, malformed), 'must be well-formed Unicode, without lone surrogates');
   return value;
 }
 
 /** One error for each field, that of `first` first. */
-function fieldErrors(root: TSchema, value: unknown, where: string, first: TLocalizedValidationError, faults: readonly TLocalizedValidationError[]): FieldError[] {
+function fieldErrors(
+  root: TSchema,
+  value: unknown,
+  where: string,
+  first: TLocalizedValidationError,
+  faults: readonly TLocalizedValidationError[],
+): FieldError[] {
   const byPath = new Map<string, FieldError>();
   for (const fault of [first, ...faults]) {
-    const selected = fault === first ? first : (selectFault(faults.filter(({ instancePath }) => instancePath === fault.instancePath)) ?? fault);
+    const selected =
+      fault === first
+        ? first
+        : (selectFault(faults.filter(({ instancePath }) => instancePath === fault.instancePath)) ?? fault);
     for (const path of fieldPaths(where, selected)) {
-      if (byPath.size < MAX_FIELD_ERRORS && !byPath.has(path)) byPath.set(path, { path, message: `${path} ${constraintOf(root, selected)}${sentText(selected, path, value)}` });
+      if (byPath.size < MAX_FIELD_ERRORS && !byPath.has(path))
+        byPath.set(path, {
+          path,
+          message: `${path} ${constraintOf(root, selected)}${sentText(selected, path, value)}`,
+        });
     }
   }
   return [...byPath.values()];
@@ -99,17 +128,27 @@ function fieldErrors(root: TSchema, value: unknown, where: string, first: TLocal
 const MAX_FIELD_ERRORS = 20;
 
 /**
- * If the first fault is in a union of objects that one field tells apart, such as `type`: throws `invalid_request` for that
- * field, or for what is wrong in the alternative that it names. The faults themselves are those of all alternatives.
+ * If the first fault is in a union of objects that one field tells apart, such as `type`: throws `invalid_request` for
+ * that field, or for what is wrong in the alternative that it names. The faults themselves are those of all
+ * alternatives.
  */
-function requireAlternative(root: TSchema, value: unknown, where: string, faults: readonly TLocalizedValidationError[]): void {
+function requireAlternative(
+  root: TSchema,
+  value: unknown,
+  where: string,
+  faults: readonly TLocalizedValidationError[],
+): void {
   const [unionPath, inside] = (faults[0]?.schemaPath ?? '').split('/anyOf/');
   if (unionPath === undefined || inside === undefined) return;
   const alternatives = recordsIn(schemaAt(root, unionPath)['anyOf']);
   const [first] = alternatives.map(({ properties }) => (isRecord(properties) ? properties : {}));
-  const field = Object.keys(first ?? {}).find((name) => alternatives.every((alternative) => constantOf(alternative, name) !== undefined));
+  const field = Object.keys(first ?? {}).find((name) =>
+    alternatives.every((alternative) => constantOf(alternative, name) !== undefined),
+  );
   if (field === undefined) return;
-  const pointers = faults.filter(({ schemaPath }) => schemaPath.startsWith(`${unionPath}/anyOf/`)).map(({ instancePath }) => instancePath);
+  const pointers = faults
+    .filter(({ schemaPath }) => schemaPath.startsWith(`${unionPath}/anyOf/`))
+    .map(({ instancePath }) => instancePath);
   const pointer = pointers.reduce((shortest, other) => (other.length < shortest.length ? other : shortest));
   const given = valueAt(value, pointer);
   if (!isRecord(given)) return;
@@ -117,7 +156,10 @@ function requireAlternative(root: TSchema, value: unknown, where: string, faults
   const alternative = alternatives.find((candidate) => constantOf(candidate, field) === given[field]);
   if (alternative === undefined) {
     const names = alternatives.map((candidate) => String(constantOf(candidate, field))).join(', ');
-    throw invalidField(joinPath(path, field), field in given ? `must be one of ${names}, not ${formatValue(given[field])}` : `is required: one of ${names}`);
+    throw invalidField(
+      joinPath(path, field),
+      field in given ? `must be one of ${names}, not ${formatValue(given[field])}` : `is required: one of ${names}`,
+    );
   }
   validate(new InputSchema(alternative), Default(alternative, structuredClone(given)), path);
 }
@@ -133,14 +175,19 @@ function sentText(fault: TLocalizedValidationError, path: string, value: unknown
   // A refinement of a schema says itself what is wrong.
   if (fault.keyword === 'required' || fault.keyword === '~refine') return '';
   const sent = valueAt(value, fault.instancePath);
-  if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
+  if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent)))
+    return `, not ${sent.length}`;
   if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${formatValue(sent)}`;
   return fault.keyword === 'pattern' ? '' : `, not a ${typeof sent}`;
 }
 
 /** The value at a JSON pointer; undefined if there is none. */
 function valueAt(value: unknown, pointer: string): unknown {
-  return pointerSegments(pointer).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
+  return pointerSegments(pointer).reduce(
+    (node, segment) =>
+      typeof node === 'object' && node !== null ? (Reflect.get(node, segment) as unknown) : undefined,
+    value,
+  );
 }
 
 /** Fields whose values no message shows. */
@@ -162,10 +209,16 @@ function withSafeMetadata(value: unknown): unknown {
   if (!isRecord(value) || !isRecord(value['metadata'])) return value;
   const { metadata } = value;
   if (!unsafeKeys.some((key) => Object.hasOwn(metadata, key))) return value;
-  return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))) };
+  return {
+    ...value,
+    metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))),
+  };
 }
 
-/** A copy of a value without the fields whose null means that they are absent. Looks into nested objects, not into arrays. */
+/**
+ * A copy of a value without the fields whose null means that they are absent. Looks into nested objects, not into
+ * arrays.
+ */
 function withoutNulls(schema: object, value: unknown): unknown {
   const { properties }: { properties?: unknown } = schema;
   if (!isRecord(properties) || !isRecord(value)) return value;
@@ -177,7 +230,10 @@ function withoutNulls(schema: object, value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** Whether `validate` takes null for a field of an object as if the field were absent: it is optional, and its schema does not allow null. */
+/**
+ * Whether `validate` takes null for a field of an object as if the field were absent: it is optional, and its schema
+ * does not allow null.
+ */
 export function nullMeansAbsent(object: object, name: string, field: object): boolean {
   const { required }: { required?: unknown } = object;
   return !(Array.isArray(required) && required.includes(name)) && !allowsNull(field);
@@ -185,10 +241,16 @@ export function nullMeansAbsent(object: object, name: string, field: object): bo
 
 function allowsNull(schema: object): boolean {
   const { type, anyOf }: { type?: unknown; anyOf?: unknown } = schema;
-  return type === 'null' || (Array.isArray(anyOf) && anyOf.some((alternative) => isRecord(alternative) && allowsNull(alternative)));
+  return (
+    type === 'null' ||
+    (Array.isArray(anyOf) && anyOf.some((alternative) => isRecord(alternative) && allowsNull(alternative)))
+  );
 }
 
-/** The path of the first of these fields, or of all, with a string, key or entry that is not well-formed Unicode; null if there is none. */
+/**
+ * The path of the first of these fields, or of all, with a string, key or entry that is not well-formed Unicode; null
+ * if there is none.
+ */
 function malformedField(names: readonly string[] | null, value: unknown): string | null {
   if (!isRecord(value)) return null;
   if (names === null) return malformedEntry(value);
@@ -237,7 +299,10 @@ function joinPath(path: string, segment: string): string {
 }
 
 function pointerSegments(pointer: string): string[] {
-  return pointer.split('/').slice(1).map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The constraint that a message names for an invalid field, e.g. `must be at most 10 characters`. */
@@ -267,7 +332,8 @@ function constraintOf(root: TSchema, fault: TLocalizedValidationError): string {
 
 function schemaAt(root: TSchema, schemaPath: string): Record<string, unknown> {
   let node: unknown = root;
-  for (const segment of pointerSegments(schemaPath)) node = isRecord(node) || Array.isArray(node) ? Reflect.get(node, segment) : undefined;
+  for (const segment of pointerSegments(schemaPath))
+    node = isRecord(node) || Array.isArray(node) ? Reflect.get(node, segment) : undefined;
   return isRecord(node) ? node : {};
 }
 
@@ -275,13 +341,17 @@ function unionConstraint(alternatives: unknown): string {
   const schemas = recordsIn(alternatives);
   const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
   if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
-  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + alternativeBounds(schema)));
+  const types = schemas.map((schema) =>
+    'const' in schema ? String(schema['const']) : withArticle(schema['type']) + alternativeBounds(schema),
+  );
   return `must be ${types.slice(0, -1).join(', ')} or ${types.at(-1) ?? ''}`;
 }
 
 /** The bounds of an alternative of a union, to follow its type; '' if it has none. */
 function alternativeBounds(schema: Record<string, unknown>): string {
-  const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) => numberIn(schema, name));
+  const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) =>
+    numberIn(schema, name),
+  );
   if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
   return maxLength === undefined ? '' : ` of ${minLength ?? 0} to ${maxLength} characters`;
 }
@@ -297,8 +367,13 @@ function numberIn(schema: Record<string, unknown>, name: string): number | undef
   return typeof value === 'number' ? value : undefined;
 }
 
-function rangeText(minimum: number | undefined, maximum: number | undefined, unit: '' | 'characters' | 'items'): string {
-  const count = (bound: number | undefined): string => (unit === '' ? String(bound) : `${bound} ${bound === 1 ? unit.slice(0, -1) : unit}`);
+function rangeText(
+  minimum: number | undefined,
+  maximum: number | undefined,
+  unit: '' | 'characters' | 'items',
+): string {
+  const count = (bound: number | undefined): string =>
+    unit === '' ? String(bound) : `${bound} ${bound === 1 ? unit.slice(0, -1) : unit}`;
   if (minimum === undefined) return `must be at most ${count(maximum)}`;
   if (maximum === undefined) return `must be at least ${count(minimum)}`;
   return unit === '' ? `must be between ${minimum} and ${maximum}` : `must be ${minimum} to ${count(maximum)}`;

@@ -4,7 +4,10 @@ import type { UserKind } from '../../model/user.ts';
 /** The list that a query is for, which determines the filters and the default order. */
 export type ListKind = 'threads' | 'comments' | 'rooms' | 'users' | 'moderation' | 'notifications';
 
-/** Filters, all of which must match. Only those of the kind of list are set. Times are ISO 8601 UTC with milliseconds, inclusive. */
+/**
+ * Filters, all of which must match. Only those of the kind of list are set. Times are ISO 8601 UTC with milliseconds,
+ * inclusive.
+ */
 export interface Filters {
   resolved?: boolean;
   unread?: boolean;
@@ -65,7 +68,9 @@ export function parseListQuery(search: URLSearchParams, list: ListKind): ListQue
     limit: parseLimit(search.get('limit')),
     cursor: search.get('cursor'),
     sort: oneOf('sort', search.get('sort'), ['createdAt', 'updatedAt']) ?? 'createdAt',
-    order: oneOf('order', search.get('order'), ['asc', 'desc']) ?? (list === 'comments' || list === 'moderation' ? 'asc' : 'desc'),
+    order:
+      oneOf('order', search.get('order'), ['asc', 'desc']) ??
+      (list === 'comments' || list === 'moderation' ? 'asc' : 'desc'),
     filters: parseFilters(search, list),
   };
 }
@@ -140,7 +145,8 @@ function parseLimit(text: string | null): number | null {
 }
 
 function parseText(name: string, value: string, most: number): string {
-  if (value.length < 1 || value.length > most) throw invalidField(name, `must be 1 to ${most} characters`, value.length);
+  if (value.length < 1 || value.length > most)
+    throw invalidField(name, `must be 1 to ${most} characters`, value.length);
   return value;
 }
 

@@ -24,8 +24,8 @@ export interface IndexedList<T> {
   readonly matches: ((item: T) => boolean | Promise<boolean>) | null;
   updatedAt(item: T): string;
   /**
-   * JSON text of the item. `remaining` is how many characters the page may still grow; null for a longer item, before which the
-   * page ends.
+   * JSON text of the item. `remaining` is how many characters the page may still grow; null for a longer item, before
+   * which the page ends.
    */
   text(item: T, remaining: number): string | Promise<string | null>;
   /** A bound on the text of the items that replaces `MAX_PAGE_CHARS`. */
@@ -46,24 +46,34 @@ export interface TextBound {
 /** A page whose text is a string. */
 export type TextPage = Page & { readonly text: string };
 
-/** The maximum number of characters of items in a page. A longer list continues with `nextCursor`, whatever its limit. */
+/**
+ * The maximum number of characters of items in a page. A longer list continues with `nextCursor`, whatever its limit.
+ */
 export const MAX_PAGE_CHARS = 16 * 1024 * 1024;
 
 const CHUNK = 1_000;
-/** Items between checks whether a long page must let other requests go first. A usual page of 50 has no more than one. */
+/**
+ * Items between checks whether a long page must let other requests go first. A usual page of 50 has no more than one.
+ */
 const ITEMS_PER_CHECK = 32;
 
 /**
- * Reads one page of an indexed list: by `createdAt` along the index, by `updatedAt` by loading and sorting the whole list.
- * With a `list.bound` a longer page is refused; without one it ends at `MAX_PAGE_CHARS`, but has at least one item. Throws
- * `invalid_cursor`, what `list.text` throws, and the error of `list.bound`.
+ * Reads one page of an indexed list: by `createdAt` along the index, by `updatedAt` by loading and sorting the whole
+ * list. With a `list.bound` a longer page is refused; without one it ends at `MAX_PAGE_CHARS`, but has at least one
+ * item. Throws `invalid_cursor`, what `list.text` throws, and the error of `list.bound`.
  *
  * @param cap the maximum number of items if the query has no limit
  */
-export async function readPage<T>(reader: Reader, query: ListQuery, cap: number, list: IndexedList<T>): Promise<TextPage> {
+export async function readPage<T>(
+  reader: Reader,
+  query: ListQuery,
+  cap: number,
+  list: IndexedList<T>,
+): Promise<TextPage> {
   const cursor = decodePageCursor(query, listNameOf(list));
   const limit = query.limit ?? cap;
-  if (query.sort === 'createdAt') return renderPage(query, list, limit, await readRows(reader, query, cursor, limit, list));
+  if (query.sort === 'createdAt')
+    return renderPage(query, list, limit, await readRows(reader, query, cursor, limit, list));
   const rows = await readRows(reader, { ...query, order: 'asc' }, null, Infinity, list);
   return renderPage(query, list, limit, sortRowsAfter(rows, query.order, cursor));
 }
@@ -71,7 +81,13 @@ export async function readPage<T>(reader: Reader, query: ListQuery, cap: number,
 const listNameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'partition'>): string => name ?? partition;
 
 /** Up to `limit + 1` rows in index order; fewer if the index entries alone are longer than a page. */
-async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
+async function readRows<T>(
+  reader: Reader,
+  query: ListQuery,
+  cursor: RowKey | null,
+  limit: number,
+  list: IndexedList<T>,
+): Promise<Row<T>[]> {
   const rows: Row<T>[] = [];
   const reverse = query.order === 'desc';
   let read = 0;
@@ -100,14 +116,20 @@ async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | nu
 
 function sortRowsAfter<T>(rows: readonly Row<T>[], order: 'asc' | 'desc', cursor: RowKey | null): Row<T>[] {
   const direction = order === 'asc' ? 1 : -1;
-  const compare = (a: RowKey, b: RowKey): number => direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
+  const compare = (a: RowKey, b: RowKey): number =>
+    direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
   const remaining = cursor === null ? [...rows] : rows.filter((row) => compare(row, cursor) > 0);
   return remaining.sort(compare);
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: number, rows: readonly Row<T>[]): Promise<TextPage> {
+async function renderPage<T>(
+  query: ListQuery,
+  list: IndexedList<T>,
+  limit: number,
+  rows: readonly Row<T>[],
+): Promise<TextPage> {
   const texts: string[] = [];
   let remaining = list.bound?.maxChars ?? MAX_PAGE_CHARS;
   for (const { item } of rows) {
@@ -139,7 +161,8 @@ const MAX_PAGE_CURSOR_LENGTH = 4_096;
 function decodePageCursor(query: ListQuery, listName: string): RowKey | null {
   if (query.cursor === null) return null;
   const cursor = query.cursor.length > MAX_PAGE_CURSOR_LENGTH ? null : parsePageCursor(query.cursor);
-  if (cursor === null || cursor.f !== queryHash(query, listName)) throw new CollabError('invalid_cursor', 'Invalid cursor');
+  if (cursor === null || cursor.f !== queryHash(query, listName))
+    throw new CollabError('invalid_cursor', 'Invalid cursor');
   return { sortKey: cursor.k, id: cursor.id };
 }
 
@@ -150,12 +173,17 @@ function parsePageCursor(text: string): { k: string; id: string; f: string } | n
   } catch {
     return null;
   }
-  if (cursor?.v !== 1 || typeof cursor.k !== 'string' || typeof cursor.id !== 'string' || typeof cursor.f !== 'string') return null;
+  if (cursor?.v !== 1 || typeof cursor.k !== 'string' || typeof cursor.id !== 'string' || typeof cursor.f !== 'string')
+    return null;
   if (!/^[0-9a-zT:.Z-]{1,32}$/.test(cursor.k) || !/^[\x21-\x7e]{1,1500}$/.test(cursor.id)) return null;
   return { k: cursor.k, id: cursor.id, f: cursor.f };
 }
 
 /** Ties a cursor to one list, its filters and its order. */
 function queryHash(query: ListQuery, listName: string): string {
-  return hash('sha256', JSON.stringify([query.list, listName, query.sort, query.order, query.filters]), 'base64url').slice(0, 16);
+  return hash(
+    'sha256',
+    JSON.stringify([query.list, listName, query.sort, query.order, query.filters]),
+    'base64url',
+  ).slice(0, 16);
 }

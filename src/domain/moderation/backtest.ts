@@ -15,7 +15,10 @@ export interface BacktestOptions {
   readonly since: string | null;
   /** The most comments to test: the latest ones. */
   readonly limit: number;
-  /** Called before each comment with the time at which it was written, in milliseconds since the epoch: the time that filters are to see. */
+  /**
+   * Called before each comment with the time at which it was written, in milliseconds since the epoch: the time that
+   * filters are to see.
+   */
   readonly setTime: (ms: number) => void;
 }
 
@@ -34,22 +37,36 @@ interface Place {
 }
 
 /**
- * Runs the filters over the stored comments of an environment, one after the other in the order of their creation, as if their
- * authors wrote them at that time with a token. Changes nothing; filters that count what users write count these comments in
- * this process.
+ * Runs the filters over the stored comments of an environment, one after the other in the order of their creation, as
+ * if their authors wrote them at that time with a token. Changes nothing; filters that count what users write count
+ * these comments in this process.
  */
-export async function* backtest({ store }: Context, filters: Filters, environment: Environment, { since, limit, setTime }: BacktestOptions): AsyncIterable<BacktestResult> {
+export async function* backtest(
+  { store }: Context,
+  filters: Filters,
+  environment: Environment,
+  { since, limit, setTime }: BacktestOptions,
+): AsyncIterable<BacktestResult> {
   for (const { partition, key, startsThread } of await findLatest(store, environment.id, since, limit)) {
     const [storedThread, stored] = [await store.get(partition, THREAD_KEY), await store.get(partition, key)];
     if (storedThread === undefined || stored === undefined) continue;
     const [thread, comment] = [JSON.parse(storedThread) as ThreadRecord, JSON.parse(stored) as Comment];
     setTime(Date.parse(comment.createdAt));
-    yield { roomId: thread.roomId, comment, outcome: await outcomeOf(filters, environment, thread, comment, startsThread) };
+    yield {
+      roomId: thread.roomId,
+      comment,
+      outcome: await outcomeOf(filters, environment, thread, comment, startsThread),
+    };
   }
 }
 
 /** The places of the latest comments since a time, in the order of their creation. */
-async function findLatest(store: Store, environmentId: string, since: string | null, limit: number): Promise<readonly Place[]> {
+async function findLatest(
+  store: Store,
+  environmentId: string,
+  since: string | null,
+  limit: number,
+): Promise<readonly Place[]> {
   const first = since === null ? COMMENT_PREFIX : COMMENT_PREFIX + timeKey(Date.parse(since));
   let found: Place[] = [];
   for await (const partition of scanPartitions(store, threadRecordsOf(environmentId, ''))) {
@@ -68,10 +85,23 @@ function latestOf(places: readonly Place[], limit: number): Place[] {
   return places.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(-limit);
 }
 
-function outcomeOf(filters: Filters, environment: Environment, { roomId, position, metadata }: ThreadRecord, comment: Comment, startsThread: boolean): Promise<FilterOutcome> {
+function outcomeOf(
+  filters: Filters,
+  environment: Environment,
+  { roomId, position, metadata }: ThreadRecord,
+  comment: Comment,
+  startsThread: boolean,
+): Promise<FilterOutcome> {
   const { userId, body, mentions, threadId } = comment;
   const actor: FilterActor = { kind: 'user', userId, role: 'member' };
-  const filtered = { userId, body, mentions, metadata: comment.metadata, attachmentIds: comment.attachments.map(({ id }) => id) };
-  if (startsThread) return filters.run('thread.create', environment, actor, { roomId, position, metadata, comment: filtered });
+  const filtered = {
+    userId,
+    body,
+    mentions,
+    metadata: comment.metadata,
+    attachmentIds: comment.attachments.map(({ id }) => id),
+  };
+  if (startsThread)
+    return filters.run('thread.create', environment, actor, { roomId, position, metadata, comment: filtered });
   return filters.run('comment.create', environment, actor, { roomId, threadId, comment: filtered });
 }

@@ -26,19 +26,27 @@ import { readReports, replaceItem, publishedComment } from './queue.ts';
 const rejectionInput = new InputSchema(RejectionSchema);
 
 /**
- * Approves an item: held content is written as if just now, under the id that its author knows; the reports of a comment are
- * dismissed. Returns `{"id":…,"state":"approved"}`; also if it is approved already, without another effect. Throws
- * `forbidden`, `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`, and what writing the content now throws, e.g.
- * `thread_not_found` or `quota_exceeded`; the item is held then as before.
+ * Approves an item: held content is written as if just now, under the id that its author knows; the reports of a
+ * comment are dismissed. Returns `{"id":…,"state":"approved"}`; also if it is approved already, without another effect.
+ * Throws `forbidden`, `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`, and what writing the
+ * content now throws, e.g. `thread_not_found` or `quota_exceeded`; the item is held then as before.
  */
-export async function approveItem(ctx: Context, actor: Actor, itemId: string, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function approveItem(
+  ctx: Context,
+  actor: Actor,
+  itemId: string,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireModerator(actor);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const item = await requireItem(tx, actor, itemId);
     if (item.state === 'approved') return decision(item);
     requireUndecided(item);
     const decided: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'approved' };
-    const approved = item.kind === 'report' ? { ...decided, keptReports: await readReports(tx, actor.environment.id, decided) } : { ...decided, comment: null, thread: null };
+    const approved =
+      item.kind === 'report'
+        ? { ...decided, keptReports: await readReports(tx, actor.environment.id, decided) }
+        : { ...decided, comment: null, thread: null };
     replaceItem(tx, actor.environment.id, item, approved);
     emitApproved(tx, actor, item, ctx.clock.now());
     await publish(ctx, tx, actor, item);
@@ -48,11 +56,18 @@ export async function approveItem(ctx: Context, actor: Actor, itemId: string, id
 }
 
 /**
- * Rejects an item: held content is never written, a reported comment is deleted, unless its author has done that. `input` is `{reason}`, which the author can
- * read. Returns `{"id":…,"state":"rejected"}`; also if it is rejected already. Throws `forbidden`, `invalid_request`,
- * `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`.
+ * Rejects an item: held content is never written, a reported comment is deleted, unless its author has done that.
+ * `input` is `{reason}`, which the author can read. Returns `{"id":…,"state":"rejected"}`; also if it is rejected
+ * already. Throws `forbidden`, `invalid_request`, `moderation_item_not_found`, `already_decided`,
+ * `idempotency_key_reused`.
  */
-export async function rejectItem(ctx: Context, actor: Actor, itemId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function rejectItem(
+  ctx: Context,
+  actor: Actor,
+  itemId: string,
+  input: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireModerator(actor);
   const { reason } = validate(rejectionInput, input);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
@@ -62,11 +77,18 @@ export async function rejectItem(ctx: Context, actor: Actor, itemId: string, inp
     const environmentId = actor.environment.id;
     // The files of held content are removed, so its author's view must not name them.
     const comment = item.comment === null ? null : { ...item.comment, attachments: [] };
-    const rejected: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'rejected', comment, rejection: reason };
+    const rejected: ModerationItem = {
+      ...item,
+      ...decidedBy(ctx, actor),
+      state: 'rejected',
+      comment,
+      rejection: reason,
+    };
     if (item.kind === 'report') {
       const keptReports = await readReports(tx, environmentId, rejected);
       // Its author may have deleted it.
-      if ((await publishedComment(tx, environmentId, item)) !== null) await removeComment(ctx, tx, actor, item.commentId, item.id);
+      if ((await publishedComment(tx, environmentId, item)) !== null)
+        await removeComment(ctx, tx, actor, item.commentId, item.id);
       replaceItem(tx, environmentId, item, { ...rejected, comment: item.comment, keptReports });
     } else {
       await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
@@ -88,26 +110,46 @@ async function publish(ctx: Context, tx: Transaction, actor: Actor, item: Modera
   }
   await releaseAttachments(tx, actor.environment.id, comment.attachments);
   if (kind === 'thread' && thread !== null) return publishThread(ctx, tx, authorOf(actor, item), thread, comment);
-  return kind === 'edit' ? publishEdit(ctx, tx, authorOf(actor, item), comment) : publishComment(ctx, tx, authorOf(actor, item), comment);
+  return kind === 'edit'
+    ? publishEdit(ctx, tx, authorOf(actor, item), comment)
+    : publishComment(ctx, tx, authorOf(actor, item), comment);
 }
 
 async function publishComment(ctx: Context, tx: Transaction, author: Actor, held: Comment): Promise<void> {
   const environmentId = author.environment.id;
   const partition = threadRecordsOf(environmentId, held.threadId);
   const record = await tx.get(partition, THREAD_KEY);
-  if (record === undefined) throw new CollabError('thread_not_found', 'The thread of the comment was deleted. Reject the item');
+  if (record === undefined)
+    throw new CollabError('thread_not_found', 'The thread of the comment was deleted. Reject the item');
   const now = await nextTimeInThread(ctx, partition);
   const location = newLocation(tx, environmentId, held.threadId, now, held.id);
-  insertComment(tx, author, { location, roomId: parseThread(record).roomId, comment: { ...held, createdAt: timestamp(now), editedAt: null }, now });
+  insertComment(tx, author, {
+    location,
+    roomId: parseThread(record).roomId,
+    comment: { ...held, createdAt: timestamp(now), editedAt: null },
+    now,
+  });
 }
 
-async function publishThread(ctx: Context, tx: Transaction, author: Actor, held: ThreadRecord, first: Comment): Promise<void> {
+async function publishThread(
+  ctx: Context,
+  tx: Transaction,
+  author: Actor,
+  held: ThreadRecord,
+  first: Comment,
+): Promise<void> {
   const environmentId = author.environment.id;
-  if (await threadExists(tx, threadRecordsOf(environmentId, held.id))) throw new CollabError('id_taken', `The id ${held.id} is taken by another thread. Reject the item`);
+  if (await threadExists(tx, threadRecordsOf(environmentId, held.id)))
+    throw new CollabError('id_taken', `The id ${held.id} is taken by another thread. Reject the item`);
   const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, held.roomId));
   const at = timestamp(now);
   const location = newLocation(tx, environmentId, held.id, now, first.id);
-  await insertThread(tx, author, { record: { ...held, createdAt: at, updatedAt: at }, location, comment: { ...first, createdAt: at, editedAt: null }, now });
+  await insertThread(tx, author, {
+    record: { ...held, createdAt: at, updatedAt: at },
+    location,
+    comment: { ...first, createdAt: at, editedAt: null },
+    now,
+  });
 }
 
 async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: Comment): Promise<void> {
@@ -115,32 +157,63 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
   const location = await findLocation(tx, environmentId, held.id);
   const text = location === undefined ? undefined : await tx.get(location.partition, location.key);
   const record = location === undefined ? undefined : await tx.get(location.partition, THREAD_KEY);
-  if (location === undefined || text === undefined || record === undefined) throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
+  if (location === undefined || text === undefined || record === undefined)
+    throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
   const current = JSON.parse(text) as Comment;
   const { attachments } = held;
-  await removeAttachments(tx, environmentId, current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)));
+  await removeAttachments(
+    tx,
+    environmentId,
+    current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)),
+  );
   const now = await nextTimeInThread(ctx, location.partition);
-  const comment = patchComment({ ...current, attachments }, patchTo(held, current), timestamp(now), limitsOf(author.environment));
+  const comment = patchComment(
+    { ...current, attachments },
+    patchTo(held, current),
+    timestamp(now),
+    limitsOf(author.environment),
+  );
   replaceComment(tx, author, { location, roomId: parseThread(record).roomId, comment, now });
 }
 
 /** The actor who wrote held content, for the quotas and events of writing it now. */
 function authorOf({ environment }: Actor, { keyId, actsFor = null, userId, via }: ModerationItem): Actor {
-  if (keyId === null) return { kind: 'user', environment, userId, role: 'member', rooms: null, confinedKeyId: null, via };
-  return { kind: 'backend', environment, keyId, scope: 'full', rooms: null, ...(actsFor === null ? {} : { actsFor }), via };
+  if (keyId === null)
+    return { kind: 'user', environment, userId, role: 'member', rooms: null, confinedKeyId: null, via };
+  return {
+    kind: 'backend',
+    environment,
+    keyId,
+    scope: 'full',
+    rooms: null,
+    ...(actsFor === null ? {} : { actsFor }),
+    via,
+  };
 }
 
 function decidedBy(ctx: Context, actor: Actor): Pick<ModerationItem, 'decidedAt' | 'decidedBy'> {
   return { decidedAt: timestamp(ctx.clock.now()), decidedBy: auditActorOf(ctx, actor) };
 }
 
-function recordDecision(ctx: Context, tx: Transaction, actor: Actor, action: 'moderation.approve' | 'moderation.reject', { id, kind, commentId, userId, reports }: ModerationItem): Promise<void> {
+function recordDecision(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  action: 'moderation.approve' | 'moderation.reject',
+  { id, kind, commentId, userId, reports }: ModerationItem,
+): Promise<void> {
   const details = { kind, commentId, authorId: userId, reports };
-  return appendAuditRecord(ctx, tx, actor.environment.id, { action, target: { kind: 'moderation-item', id }, details, actor: auditActorOf(ctx, actor) });
+  return appendAuditRecord(ctx, tx, actor.environment.id, {
+    action,
+    target: { kind: 'moderation-item', id },
+    details,
+    actor: auditActorOf(ctx, actor),
+  });
 }
 
 function requireUndecided({ state, decidedAt }: ModerationItem): void {
-  if (state === 'approved' || state === 'rejected') throw new CollabError('already_decided', `The item was ${state} at ${decidedAt}`);
+  if (state === 'approved' || state === 'rejected')
+    throw new CollabError('already_decided', `The item was ${state} at ${decidedAt}`);
 }
 
 function decision({ id, state }: ModerationItem): { status: 200; body: string } {

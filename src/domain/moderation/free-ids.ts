@@ -9,11 +9,16 @@ import { isReserved } from './queue.ts';
 export async function requireFreeCommentId(tx: Transaction, environmentId: string, id: string): Promise<void> {
   const location = await findLocation(tx, environmentId, id);
   const exists = location !== undefined && (await tx.get(location.partition, location.key)) !== undefined;
-  if (exists || (await isReserved(tx, environmentId, 'comment', id))) throw new CollabError('id_taken', `The id ${id} is taken by another comment`);
+  if (exists || (await isReserved(tx, environmentId, 'comment', id)))
+    throw new CollabError('id_taken', `The id ${id} is taken by another comment`);
 }
 
 /** Throws `id_taken` if a thread has the id, or a held thread does. */
 export async function requireFreeThreadId(tx: Transaction, environmentId: string, id: string): Promise<void> {
-  if (!(await threadExists(tx, threadRecordsOf(environmentId, id))) && !(await isReserved(tx, environmentId, 'thread', id))) return;
+  if (
+    !(await threadExists(tx, threadRecordsOf(environmentId, id))) &&
+    !(await isReserved(tx, environmentId, 'thread', id))
+  )
+    return;
   throw new CollabError('id_taken', `The id ${id} is taken by another thread`);
 }

@@ -28,15 +28,33 @@ import { findOpenItem, putItem } from './queue.ts';
 
 /** A validated write that a filter holds, with the changes of the filters before it. */
 export type HeldWrite =
-  | { readonly kind: 'comment.create'; readonly roomId: string; readonly threadId: string; readonly draft: CommentDraft }
-  | { readonly kind: 'comment.update'; readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly patch: CommentPatch }
+  | {
+      readonly kind: 'comment.create';
+      readonly roomId: string;
+      readonly threadId: string;
+      readonly draft: CommentDraft;
+    }
+  | {
+      readonly kind: 'comment.update';
+      readonly roomId: string;
+      readonly threadId: string;
+      readonly commentId: string;
+      readonly patch: CommentPatch;
+    }
   | { readonly kind: 'thread.create'; readonly roomId: string; readonly draft: ThreadDraft };
 
 /**
- * Stores a write apart from the threads until a moderator decides on it, and returns the response for its author: the comment or
- * thread as it would be, with `status: "held"`. Throws as the write itself would, and `quota_exceeded` if the queue is full.
+ * Stores a write apart from the threads until a moderator decides on it, and returns the response for its author: the
+ * comment or thread as it would be, with `status: "held"`. Throws as the write itself would, and `quota_exceeded` if
+ * the queue is full.
  */
-export function holdWrite(ctx: Context, actor: Actor, write: HeldWrite, hold: Hold, idempotency: Idempotency): Promise<IdempotentResponse> {
+export function holdWrite(
+  ctx: Context,
+  actor: Actor,
+  write: HeldWrite,
+  hold: Hold,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     switch (write.kind) {
       case 'comment.create':
@@ -51,7 +69,13 @@ export function holdWrite(ctx: Context, actor: Actor, write: HeldWrite, hold: Ho
 
 type Held<K extends HeldWrite['kind']> = Extract<HeldWrite, { kind: K }>;
 
-async function holdComment(ctx: Context, tx: Transaction, actor: Actor, { threadId, draft }: Held<'comment.create'>, hold: Hold): Promise<string> {
+async function holdComment(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  { threadId, draft }: Held<'comment.create'>,
+  hold: Hold,
+): Promise<string> {
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, threadId);
   const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
@@ -66,7 +90,13 @@ async function holdComment(ctx: Context, tx: Transaction, actor: Actor, { thread
   return JSON.stringify(heldView(comment));
 }
 
-async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId, draft }: Held<'thread.create'>, hold: Hold): Promise<string> {
+async function holdThread(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  { roomId, draft }: Held<'thread.create'>,
+  hold: Hold,
+): Promise<string> {
   const { record: thread, now } = await newThreadRecord(ctx, tx, actor, roomId, draft);
   const comment = await heldComment(tx, actor, { ...draft.first, id: undefined, metadata: {} }, thread.id, now);
   const item = newItem(actor, 'thread', { roomId, comment, thread, now }, hold);
@@ -76,14 +106,24 @@ async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId,
 }
 
 /**
- * Holds an edit in place of an earlier held one. Metadata alone are held with the text of that one, which stays its author's. What
- * changes nothing is not held: it withdraws the earlier one if it is the published text.
+ * Holds an edit in place of an earlier held one. Metadata alone are held with the text of that one, which stays its
+ * author's. What changes nothing is not held: it withdraws the earlier one if it is the published text.
  */
-async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId, patch }: Held<'comment.update'>, hold: Hold): Promise<string> {
+async function holdEdit(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  { commentId, patch }: Held<'comment.update'>,
+  hold: Hold,
+): Promise<string> {
   const environmentId = actor.environment.id;
   const location = await findLocation(tx, environmentId, commentId);
-  const [text, record] = location === undefined ? [] : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
-  if (location === undefined || text === undefined || record === undefined) throw new CollabError('comment_not_found', 'Comment not found');
+  const [text, record] =
+    location === undefined
+      ? []
+      : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
+  if (location === undefined || text === undefined || record === undefined)
+    throw new CollabError('comment_not_found', 'Comment not found');
   const current = JSON.parse(text) as Comment;
   const { roomId } = parseThread(record);
   requireChange(actor, roomId);
@@ -94,7 +134,12 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   const linked = await withHeldAttachments(tx, actor, keepsText ? held : current, patch.attachmentIds);
   const edited = patchComment(linked, patch, timestamp(now), limitsOf(actor.environment));
   if (held !== null && isSameContent(edited, held)) return JSON.stringify(heldView(held, current));
-  const earlier = await takeHeldEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
+  const earlier = await takeHeldEdit(
+    tx,
+    environmentId,
+    commentId,
+    edited.attachments.map(({ id }) => id),
+  );
   if (isSameContent(edited, current)) {
     if (earlier !== undefined) emitGone(tx, actor, earlier, now, 'withdrawn');
     return text;
@@ -106,7 +151,13 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   return JSON.stringify(heldView(edited, current));
 }
 
-async function heldComment(tx: Transaction, actor: Actor, draft: CommentDraft, threadId: string, now: number): Promise<Comment> {
+async function heldComment(
+  tx: Transaction,
+  actor: Actor,
+  draft: CommentDraft,
+  threadId: string,
+  now: number,
+): Promise<Comment> {
   const comment = commentOf(draft, draft.id ?? newCommentId(threadId, now), threadId, timestamp(now));
   return withHeldAttachments(tx, actor, comment, draft.attachmentIds);
 }
@@ -118,7 +169,12 @@ interface Content {
   readonly now: number;
 }
 
-function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, now }: Content, { plugin, reason }: Hold): ModerationItem {
+function newItem(
+  actor: Actor,
+  kind: ModerationKind,
+  { roomId, comment, thread, now }: Content,
+  { plugin, reason }: Hold,
+): ModerationItem {
   return {
     id: newId('mod_', now),
     kind,

@@ -14,14 +14,16 @@ import { moderationIndexOf, moderationOf } from '../records/partitions.ts';
 import { authorPrefix, findItem, readReports, publishedComment, statePrefix } from './queue.ts';
 
 /**
- * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent. Throws
- * `forbidden`, `invalid_cursor`.
+ * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent.
+ * Throws `forbidden`, `invalid_cursor`.
  */
 export async function listItems(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireModerator(actor);
   const { state = 'held', userId, roomId } = query.filters;
   const isShown = (item: ModerationItem): boolean =>
-    isReachable(actor, item) && (userId === undefined || item.userId === userId) && (roomId === undefined || item.roomId === roomId);
+    isReachable(actor, item) &&
+    (userId === undefined || item.userId === userId) &&
+    (roomId === undefined || item.roomId === roomId);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: moderationOf(actor.environment.id),
     prefix: statePrefix(state),
@@ -42,40 +44,72 @@ export async function getItem(ctx: Context, actor: Actor, itemId: string): Promi
 /** An item that the actor may decide on. Throws `moderation_item_not_found`, `forbidden`. */
 export async function requireItem(reader: Pick<Reader, 'get'>, actor: Actor, itemId: string): Promise<ModerationItem> {
   const item = await findItem(reader, actor.environment.id, itemId);
-  if (item === undefined) throw new CollabError('moderation_item_not_found', 'The moderation queue has no item with this id');
+  if (item === undefined)
+    throw new CollabError('moderation_item_not_found', 'The moderation queue has no item with this id');
   requireRoomAccess(actor, item.roomId);
   return item;
 }
 
 /**
- * A page of what a user has written and moderators hold or have rejected within 30 days, newest first by default. Users see
- * their own. Throws `forbidden`, `invalid_request`, `invalid_cursor`.
+ * A page of what a user has written and moderators hold or have rejected within 30 days, newest first by default. Users
+ * see their own. Throws `forbidden`, `invalid_request`, `invalid_cursor`.
  */
 export async function listHeldOf(ctx: Context, actor: Actor, userId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
-  if (actor.kind === 'user' && actor.userId !== userId) throw new CollabError('forbidden', 'Users see only their own held content');
+  if (actor.kind === 'user' && actor.userId !== userId)
+    throw new CollabError('forbidden', 'Users see only their own held content');
   const environmentId = actor.environment.id;
   return readPage(ctx.store, query, limits.listHardCap, {
     partition: moderationIndexOf(environmentId),
     prefix: authorPrefix(userId),
     load: async ({ value }) => (await findItem(ctx.store, environmentId, value)) ?? null,
     // Who reported what is for moderators, until they have decided that it goes.
-    matches: (item) => item.comment !== null && (item.kind !== 'report' || item.state === 'rejected') && isReachable(actor, item),
+    matches: (item) =>
+      item.comment !== null && (item.kind !== 'report' || item.state === 'rejected') && isReachable(actor, item),
     updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
     text: renderForAuthor,
   });
 }
 
 /** An item as its author sees it: without the reason for which it was held. */
-function renderForAuthor({ id, kind, state, roomId, threadId, commentId, comment, createdAt, decidedAt, rejection }: ModerationItem): string {
+function renderForAuthor({
+  id,
+  kind,
+  state,
+  roomId,
+  threadId,
+  commentId,
+  comment,
+  createdAt,
+  decidedAt,
+  rejection,
+}: ModerationItem): string {
   return JSON.stringify({ id, kind, state, roomId, threadId, commentId, comment, createdAt, decidedAt, rejection });
 }
 
-/** An item as moderators see it, with its latest reports, and of a report the comment as it was reported and as it is now. */
+/**
+ * An item as moderators see it, with its latest reports, and of a report the comment as it was reported and as it is
+ * now.
+ */
 async function renderItem({ store }: Context, environmentId: string, item: ModerationItem): Promise<string> {
-  const { id, kind, state, roomId, threadId, commentId, userId, plugin, reason, createdAt, decidedAt, decidedBy, rejection, thread } = item;
+  const {
+    id,
+    kind,
+    state,
+    roomId,
+    threadId,
+    commentId,
+    userId,
+    plugin,
+    reason,
+    createdAt,
+    decidedAt,
+    decidedBy,
+    rejection,
+    thread,
+  } = item;
   const current = kind === 'report' ? await publishedComment(store, environmentId, item) : null;
   const before = kind === 'edit' ? await publishedComment(store, environmentId, item) : null;
   const reports = kind === 'report' ? await readReports(store, environmentId, item) : [];

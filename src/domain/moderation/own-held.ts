@@ -8,15 +8,17 @@ import { hasHeldItems, listHeldItems } from './queue.ts';
 const none: readonly ModerationItem[] = [];
 
 /**
- * The held content that the actor of a read has written, oldest first: for a user what waits for a moderator, for a backend
- * nothing. Only within the rooms of the credential if the caller checks that. Read once per change of the queue; nothing is read
- * per request while the environment holds nothing.
+ * The held content that the actor of a read has written, oldest first: for a user what waits for a moderator, for a
+ * backend nothing. Only within the rooms of the credential if the caller checks that. Read once per change of the
+ * queue; nothing is read per request while the environment holds nothing.
  */
 export async function ownHeld({ store }: Context, actor: Actor): Promise<readonly ModerationItem[]> {
   if (actor.kind === 'backend' || !(await holdsAnything(store, actor.environment.id))) return none;
   const { environment, userId } = actor;
   const partitions = [moderationIndexOf(environment.id), moderationOf(environment.id)];
-  return store.cached(`held of ${userId} ${partitions[0]}`, partitions, () => listHeldItems(store, environment.id, userId));
+  return store.cached(`held of ${userId} ${partitions[0]}`, partitions, () =>
+    listHeldItems(store, environment.id, userId),
+  );
 }
 
 function holdsAnything(store: Store, environmentId: string): Promise<boolean> | boolean {

@@ -20,11 +20,18 @@ import { findOpenItem, lastDecisionOnReports, putItem, replaceItem, reportKey } 
 const reportInput = new InputSchema(ReportCreateSchema);
 
 /**
- * Reports a comment to the moderators, once per user, and returns `{"report":…}`: 201, or 200 with the earlier report of the
- * same user. After a dismissal, an edit opens the way to another one. `input` is `{reason, userId?}`; for a user in a browser the user is that of the token. Throws `forbidden`,
- * `invalid_request`, `unknown_user`, `comment_not_found`.
+ * Reports a comment to the moderators, once per user, and returns `{"report":…}`: 201, or 200 with the earlier report
+ * of the same user. After a dismissal, an edit opens the way to another one. `input` is `{reason, userId?}`; for a user
+ * in a browser the user is that of the token. Throws `forbidden`, `invalid_request`, `unknown_user`,
+ * `comment_not_found`.
  */
-export async function reportComment(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function reportComment(
+  ctx: Context,
+  actor: Actor,
+  commentId: string,
+  input: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   requireChange(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const { reason, userId: named = null } = validate(reportInput, input);
@@ -39,7 +46,10 @@ export async function reportComment(ctx: Context, actor: Actor, commentId: strin
     if (userId !== null) await requireKnownAuthor(ctx, tx, actor, userId);
     const earlier = await tx.get(reportsOf(environmentId), key);
     const item = await findOpenItem(tx, environmentId, 'report', commentId);
-    if (earlier !== undefined && (await counts(tx, actor, JSON.parse(earlier) as Report, { item, comment, roomId: thread.roomId }))) {
+    if (
+      earlier !== undefined &&
+      (await counts(tx, actor, JSON.parse(earlier) as Report, { item, comment, roomId: thread.roomId }))
+    ) {
       return { status: 200, body: `{"report":${earlier}}` };
     }
     const now = ctx.clock.now();
@@ -47,7 +57,8 @@ export async function reportComment(ctx: Context, actor: Actor, commentId: strin
     const report: Report = { commentId, userId, reason, ...body, createdAt: timestamp(now) };
     const text = JSON.stringify(report);
     tx.put(reportsOf(environmentId), key, text);
-    const counted = item === undefined ? reportItem(actor, thread.roomId, comment, now) : { ...item, reports: item.reports + 1 };
+    const counted =
+      item === undefined ? reportItem(actor, thread.roomId, comment, now) : { ...item, reports: item.reports + 1 };
     if (item === undefined) putItem(tx, environmentId, counted);
     else replaceItem(tx, environmentId, item, counted);
     emitReported(tx, actor, counted, counted.comment ?? comment, now);
@@ -56,10 +67,15 @@ export async function reportComment(ctx: Context, actor: Actor, commentId: strin
 }
 
 /**
- * Whether an earlier report of the same user stands for another one: it is part of the open item, or the comment was not edited
- * since moderators dismissed it. One of a deleted comment that had the id never does.
+ * Whether an earlier report of the same user stands for another one: it is part of the open item, or the comment was
+ * not edited since moderators dismissed it. One of a deleted comment that had the id never does.
  */
-async function counts(tx: Transaction, { environment }: Actor, earlier: Report, { item, comment, roomId }: { item: ModerationItem | undefined; comment: Comment; roomId: string }): Promise<boolean> {
+async function counts(
+  tx: Transaction,
+  { environment }: Actor,
+  earlier: Report,
+  { item, comment, roomId }: { item: ModerationItem | undefined; comment: Comment; roomId: string },
+): Promise<boolean> {
   if (earlier.createdAt < comment.createdAt) return false;
   if (item !== undefined && earlier.createdAt >= item.createdAt) return true;
   const decidedAt = await lastDecisionOnReports(tx, environment.id, roomId, comment);

@@ -10,20 +10,29 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 const SLICE = 100;
 
 /**
- * Removes the items of an environment that were decided more than 30 days ago, and those about reports of so long ago whose comment
- * was deleted, and returns their number. For the background worker.
+ * Removes the items of an environment that were decided more than 30 days ago, and those about reports of so long ago
+ * whose comment was deleted, and returns their number. For the background worker.
  */
 export async function sweepItems(ctx: Context, environmentId: string): Promise<number> {
   const decided = await sweep(ctx, environmentId, 'decided', () => true);
   return decided + (await sweep(ctx, environmentId, 'reported', ({ keptReports }) => keptReports !== undefined));
 }
 
-async function sweep(ctx: Context, environmentId: string, state: 'decided' | 'reported', isStale: (item: ModerationItem) => boolean): Promise<number> {
+async function sweep(
+  ctx: Context,
+  environmentId: string,
+  state: 'decided' | 'reported',
+  isStale: (item: ModerationItem) => boolean,
+): Promise<number> {
   const prefix = statePrefix(state);
   const end = `${prefix}${timestamp(ctx.clock.now() - KEPT_MS)}`;
   let removed = 0;
-  for (let after: string | undefined; ; ) {
-    const slice = await ctx.store.range(moderationOf(environmentId), { prefix, limit: SLICE, ...(after === undefined ? {} : { after }) });
+  for (let after: string | undefined; ;) {
+    const slice = await ctx.store.range(moderationOf(environmentId), {
+      prefix,
+      limit: SLICE,
+      ...(after === undefined ? {} : { after }),
+    });
     const old = slice.filter(({ key }) => key < end);
     const stale = old.map(({ value }) => JSON.parse(value) as ModerationItem).filter(isStale);
     if (stale.length > 0) {

@@ -8,7 +8,15 @@ import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { DELETIONS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { addNotification, notificationId, notificationKey } from './notification-records.ts';
-import { isWithdrawn, notifiedKey, type NotifiedUsers, putNotified, readNotified, readNotifiedUsers, USERS_PER_RECORD } from './notified-users.ts';
+import {
+  isWithdrawn,
+  notifiedKey,
+  type NotifiedUsers,
+  putNotified,
+  readNotified,
+  readNotifiedUsers,
+  USERS_PER_RECORD,
+} from './notified-users.ts';
 
 /** A user to notify, and whether their inbox shows the notification. */
 export interface Recipient {
@@ -18,10 +26,15 @@ export interface Recipient {
 }
 
 /**
- * A comment as it is now; undefined if it does not exist. If it is deleted before the commit, the transaction runs again; other
- * changes do not matter.
+ * A comment as it is now; undefined if it does not exist. If it is deleted before the commit, the transaction runs
+ * again; other changes do not matter.
  */
-export async function readCurrent({ store }: Context, tx: Transaction, environmentId: string, { id, threadId }: Comment): Promise<Comment | undefined> {
+export async function readCurrent(
+  { store }: Context,
+  tx: Transaction,
+  environmentId: string,
+  { id, threadId }: Comment,
+): Promise<Comment | undefined> {
   const partition = threadRecordsOf(environmentId, threadId);
   // Every deletion of a comment writes one of these two.
   if ((await tx.get(partition, THREAD_KEY)) === undefined) return undefined;
@@ -32,22 +45,39 @@ export async function readCurrent({ store }: Context, tx: Transaction, environme
 }
 
 /**
- * Creates the notifications of a comment or an edit in a transaction, with their events. Users who were notified of the comment
- * before are left out.
+ * Creates the notifications of a comment or an edit in a transaction, with their events. Users who were notified of the
+ * comment before are left out.
  *
  * @param comment as it is now
  * @param actorId the author of the comment or edit
  * @param again users who are notified even though another event has notified them of the comment
  */
-export async function createNotifications(tx: Transaction, environment: Environment, event: EventEnvelope, comment: Comment, actorId: string, recipients: readonly Recipient[], again: ReadonlySet<string> = new Set()): Promise<void> {
+export async function createNotifications(
+  tx: Transaction,
+  environment: Environment,
+  event: EventEnvelope,
+  comment: Comment,
+  actorId: string,
+  recipients: readonly Recipient[],
+  again: ReadonlySet<string> = new Set(),
+): Promise<void> {
   const { id, threadId } = comment;
-  const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) => notifiedKey(id, event.seq, part));
+  const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) =>
+    notifiedKey(id, event.seq, part),
+  );
   // Read in the transaction, so that another process with the same event conflicts.
   const own = new Map<string, NotifiedUsers | undefined>();
   for (const key of parts) own.set(key, await readNotifiedUsers(tx, environment.id, threadId, key));
   // Only edits can have notified of it besides this event, and a range costs more than all the rest.
-  const others = comment.editedAt === null ? [] : (await readNotified(tx, environment.id, threadId, id)).flatMap((entry) => entry.users.filter((userId) => !isWithdrawn(entry, userId, event.seq)));
-  const before = new Set(others.filter((userId) => !again.has(userId)).concat([...own.values()].flatMap((record) => record?.users ?? [])));
+  const others =
+    comment.editedAt === null
+      ? []
+      : (await readNotified(tx, environment.id, threadId, id)).flatMap((entry) =>
+          entry.users.filter((userId) => !isWithdrawn(entry, userId, event.seq)),
+        );
+  const before = new Set(
+    others.filter((userId) => !again.has(userId)).concat([...own.values()].flatMap((record) => record?.users ?? [])),
+  );
   const fresh = recipients.filter(({ userId }) => !before.has(userId));
   for (let n = 0; n * USERS_PER_RECORD < fresh.length; n++) {
     const part = fresh.slice(n * USERS_PER_RECORD, (n + 1) * USERS_PER_RECORD);
@@ -63,27 +93,82 @@ export async function createNotifications(tx: Transaction, environment: Environm
   }
 }
 
-function createNotification(tx: Transaction, environment: Environment, event: EventEnvelope, commentId: string, actorId: string, recipient: Recipient): void {
+function createNotification(
+  tx: Transaction,
+  environment: Environment,
+  event: EventEnvelope,
+  commentId: string,
+  actorId: string,
+  recipient: Recipient,
+): void {
   const { inApp } = recipient;
   const notification = notificationOf(event, commentId, actorId, recipient);
-  addNotification(tx, environment.id, { key: notificationKey(notification.userId, commentId, event.at), inApp, notification });
+  addNotification(tx, environment.id, {
+    key: notificationKey(notification.userId, commentId, event.at),
+    inApp,
+    notification,
+  });
   emitNotification(tx, environment, notification, inApp, event);
 }
 
 /** The notification of a user about the comment or edit of an event. */
-function notificationOf({ at, roomId = '', threadId = '' }: EventEnvelope, commentId: string, actorId: string, { userId, kind }: Pick<Recipient, 'userId' | 'kind'>): Notification {
-  return { id: notificationId(notificationKey(userId, commentId, at)), userId, kind, roomId, threadId, commentId, actorId, readAt: null, createdAt: at, updatedAt: at };
+function notificationOf(
+  { at, roomId = '', threadId = '' }: EventEnvelope,
+  commentId: string,
+  actorId: string,
+  { userId, kind }: Pick<Recipient, 'userId' | 'kind'>,
+): Notification {
+  return {
+    id: notificationId(notificationKey(userId, commentId, at)),
+    userId,
+    kind,
+    roomId,
+    threadId,
+    commentId,
+    actorId,
+    readAt: null,
+    createdAt: at,
+    updatedAt: at,
+  };
 }
 
-/** Whether the inbox shows a notification that is about to be created: the settings of the user and the filters of plugins must allow it. */
-export async function isShown({ inboxFilter }: Context, environment: Environment, event: EventEnvelope, commentId: string, actorId: string, { userId, kind, inApp }: Recipient): Promise<boolean> {
+/**
+ * Whether the inbox shows a notification that is about to be created: the settings of the user and the filters of
+ * plugins must allow it.
+ */
+export async function isShown(
+  { inboxFilter }: Context,
+  environment: Environment,
+  event: EventEnvelope,
+  commentId: string,
+  actorId: string,
+  { userId, kind, inApp }: Recipient,
+): Promise<boolean> {
   if (!inApp || inboxFilter === undefined) return inApp;
-  return inboxFilter({ id: environment.id, slug: environment.slug }, notificationOf(event, commentId, actorId, { userId, kind }));
+  return inboxFilter(
+    { id: environment.id, slug: environment.slug },
+    notificationOf(event, commentId, actorId, { userId, kind }),
+  );
 }
 
 /** Emits `notification.created`. `cause` is the event of the comment or edit. */
-export function emitNotification(tx: Transaction, environment: Environment, notification: Notification, inApp: boolean, cause: EventEnvelope): void {
+export function emitNotification(
+  tx: Transaction,
+  environment: Environment,
+  notification: Notification,
+  inApp: boolean,
+  cause: EventEnvelope,
+): void {
   const { userId, roomId, threadId, actorId } = notification;
   const data: NotificationCreated = { ...notification, inApp };
-  emitChange(tx, environment, { type: 'notification.created', at: Date.parse(cause.at), roomId, threadId, receiverId: userId, userId: actorId, via: cause.actor.via, data: JSON.stringify(data) });
+  emitChange(tx, environment, {
+    type: 'notification.created',
+    at: Date.parse(cause.at),
+    roomId,
+    threadId,
+    receiverId: userId,
+    userId: actorId,
+    via: cause.actor.via,
+    data: JSON.stringify(data),
+  });
 }

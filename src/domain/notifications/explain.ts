@@ -7,13 +7,23 @@ import { streamOf } from '../events/streams.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
 import { isWithdrawn, readNotified } from './notified-users.ts';
-import { decideNotification, isParticipant, maySeeRoom, readRecipient, type SuppressionReason, stateOf } from './recipients.ts';
+import {
+  decideNotification,
+  isParticipant,
+  maySeeRoom,
+  readRecipient,
+  type SuppressionReason,
+  stateOf,
+} from './recipients.ts';
 import { readSettings } from './settings.ts';
 
 /** The name of the consumer that notifies users. */
 export const NOTIFICATIONS_CONSUMER = 'notifications';
 
-/** Why a user was or was not notified of a comment. Everything but `notification` is as of now: it may have been different then. */
+/**
+ * Why a user was or was not notified of a comment. Everything but `notification` is as of now: it may have been
+ * different then.
+ */
 export interface Explanation {
   readonly commentId: string;
   readonly userId: string;
@@ -41,22 +51,42 @@ export interface Explanation {
 }
 
 /** Explains why a user was or was not notified of a comment. Throws `comment_not_found`. */
-export async function explainNotification(ctx: Context, environment: Environment, commentId: string, userId: string): Promise<Explanation> {
+export async function explainNotification(
+  ctx: Context,
+  environment: Environment,
+  commentId: string,
+  userId: string,
+): Promise<Explanation> {
   const { comment, thread } = await requireComment(ctx.store, environment.id, commentId);
   const { threadId, createdAt } = comment;
   const { roomId } = thread;
   const followers = await readFollowers(ctx, environment.id, threadId);
-  const participants = followers.isComplete ? followers.participants : await findParticipants(ctx, environment.id, threadId, createdAt);
+  const participants = followers.isComplete
+    ? followers.participants
+    : await findParticipants(ctx, environment.id, threadId, createdAt);
   const first = participants.get(userId);
   const participation = first !== undefined && first.at < createdAt ? first : undefined;
   const { user } = await readRecipient(ctx.store, environment.id, userId);
   const choice = followers.choices.get(userId);
   const isAuthor = comment.userId === userId;
   const isMentioned = comment.mentions.includes(userId);
-  const decision = decideNotification({ user, roomId, isActor: isAuthor, isMentioned, participation, choice, at: createdAt });
-  const notified = (await readNotified(ctx.store, environment.id, threadId, commentId)).filter(({ users }) => users.includes(userId));
+  const decision = decideNotification({
+    user,
+    roomId,
+    isActor: isAuthor,
+    isMentioned,
+    participation,
+    choice,
+    at: createdAt,
+  });
+  const notified = (await readNotified(ctx.store, environment.id, threadId, commentId)).filter(({ users }) =>
+    users.includes(userId),
+  );
   const current = notified.find((entry) => !isWithdrawn(entry, userId, Infinity));
-  const stored = current === undefined ? undefined : await readNotification(ctx.store, environment.id, userId, notificationKey(userId, commentId, current.at));
+  const stored =
+    current === undefined
+      ? undefined
+      : await readNotification(ctx.store, environment.id, userId, notificationKey(userId, commentId, current.at));
   return {
     commentId,
     userId,

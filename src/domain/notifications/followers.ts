@@ -10,7 +10,10 @@ import { scanEntries } from '../records/scan.ts';
 const PARTICIPANT_PREFIX = 'p/';
 /** Prefix of the keys of the users' choices. */
 export const SUBSCRIPTION_PREFIX = 's/';
-/** Exists once all participants are recorded: threads of imports and of earlier versions have comments without such records. */
+/**
+ * Exists once all participants are recorded: threads of imports and of earlier versions have comments without such
+ * records.
+ */
 const COMPLETE_KEY = 'complete';
 
 /** That a user has commented in a thread. */
@@ -45,15 +48,24 @@ export function readFollowers({ store }: Context, environmentId: string, threadI
     let isComplete = false;
     for await (const { key, value } of scanEntries(store, partition)) {
       if (key === COMPLETE_KEY) isComplete = true;
-      else if (key.startsWith(PARTICIPANT_PREFIX)) participants.set(unescapeId(key.slice(PARTICIPANT_PREFIX.length)), parseParticipation(value));
+      else if (key.startsWith(PARTICIPANT_PREFIX))
+        participants.set(unescapeId(key.slice(PARTICIPANT_PREFIX.length)), parseParticipation(value));
       else choices.set(unescapeId(key.slice(SUBSCRIPTION_PREFIX.length)), JSON.parse(value) as ThreadSubscription);
     }
     return { isComplete, participants, choices };
   });
 }
 
-/** The authors of the comments of a thread up to a time (ISO), with the times of their first ones. Reads all its comments. */
-export async function findParticipants({ store }: Context, environmentId: string, threadId: string, until: string): Promise<Map<string, Participation>> {
+/**
+ * The authors of the comments of a thread up to a time (ISO), with the times of their first ones. Reads all its
+ * comments.
+ */
+export async function findParticipants(
+  { store }: Context,
+  environmentId: string,
+  threadId: string,
+  until: string,
+): Promise<Map<string, Participation>> {
   const participants = new Map<string, Participation>();
   for await (const { value } of scanEntries(store, threadRecordsOf(environmentId, threadId), COMMENT_PREFIX)) {
     const { userId, createdAt } = JSON.parse(value) as Comment;
@@ -63,7 +75,13 @@ export async function findParticipants({ store }: Context, environmentId: string
 }
 
 /** Records that a user has commented. */
-export function putParticipant(tx: Transaction, environmentId: string, threadId: string, userId: string, { seq, at }: Participation): void {
+export function putParticipant(
+  tx: Transaction,
+  environmentId: string,
+  threadId: string,
+  userId: string,
+  { seq, at }: Participation,
+): void {
   tx.put(followersOf(environmentId, threadId), PARTICIPANT_PREFIX + escapeId(userId), `${seq} ${at}`);
 }
 
@@ -73,7 +91,13 @@ export function markComplete(tx: Transaction, environmentId: string, threadId: s
 }
 
 /** Stores the choice of a user for a thread. */
-export function putThreadSubscription(tx: Transaction, environmentId: string, threadId: string, userId: string, choice: ThreadSubscription): void {
+export function putThreadSubscription(
+  tx: Transaction,
+  environmentId: string,
+  threadId: string,
+  userId: string,
+  choice: ThreadSubscription,
+): void {
   tx.put(followersOf(environmentId, threadId), SUBSCRIPTION_PREFIX + escapeId(userId), JSON.stringify(choice));
 }
 

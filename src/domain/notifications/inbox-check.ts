@@ -11,8 +11,8 @@ export interface InboxDifference {
 }
 
 /**
- * Compares the number of unread notifications that each inbox of an environment keeps with those that it has. Reads the index
- * of all of them. A number that changes meanwhile is not compared.
+ * Compares the number of unread notifications that each inbox of an environment keeps with those that it has. Reads the
+ * index of all of them. A number that changes meanwhile is not compared.
  */
 export async function findInboxDifferences(ctx: Context, environmentId: string): Promise<InboxDifference[]> {
   const differences: InboxDifference[] = [];
@@ -22,7 +22,8 @@ export async function findInboxDifferences(ctx: Context, environmentId: string):
     const counted = await unreadCount(ctx.store, environmentId, userId);
     let stored = 0;
     for await (const _ of scanEntries(ctx.store, partition, UNREAD_PREFIX)) stored++;
-    if (counted !== stored && counted === (await unreadCount(ctx.store, environmentId, userId))) differences.push({ userId, counted, stored });
+    if (counted !== stored && counted === (await unreadCount(ctx.store, environmentId, userId)))
+      differences.push({ userId, counted, stored });
   }
   return differences;
 }

@@ -9,8 +9,9 @@ import type { Context } from '../context.ts';
 export const MAX_WITH_CONTENT = 100;
 
 /**
- * Adds `comments` and `threads` to the JSON of a page of notifications: the comments that they are about, and their threads, by
- * id. What was deleted, or left the rooms of the actor, is absent. The caller has checked that the actor may read the page.
+ * Adds `comments` and `threads` to the JSON of a page of notifications: the comments that they are about, and their
+ * threads, by id. What was deleted, or left the rooms of the actor, is absent. The caller has checked that the actor
+ * may read the page.
  */
 export async function withContent(ctx: Context, { environment, rooms }: Actor, text: string): Promise<string> {
   const { items } = JSON.parse(text) as { readonly items: readonly Notification[] };

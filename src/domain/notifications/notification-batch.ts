@@ -3,7 +3,14 @@ import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { findParticipants, type Followers, markComplete, type Participation, putParticipant, readFollowers } from './followers.ts';
+import {
+  findParticipants,
+  type Followers,
+  markComplete,
+  type Participation,
+  putParticipant,
+  readFollowers,
+} from './followers.ts';
 import { createNotifications, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { decideNotification, readRecipient, type RecipientUser } from './recipients.ts';
 
@@ -24,8 +31,8 @@ interface Group {
 }
 
 /**
- * Collects the notifications of consecutive events, and writes them in one commit. What is known of users and followers is read
- * once per batch.
+ * Collects the notifications of consecutive events, and writes them in one commit. What is known of users and followers
+ * is read once per batch.
  */
 export class NotificationBatch {
   readonly #ctx: Context;
@@ -70,7 +77,8 @@ export class NotificationBatch {
       for (const write of writes) write(tx);
       for (const { event, comment, recipients } of groups) {
         const current = await readCurrent(this.#ctx, tx, this.#environment.id, comment);
-        if (current !== undefined) await createNotifications(tx, this.#environment, event, current, comment.userId, recipients);
+        if (current !== undefined)
+          await createNotifications(tx, this.#environment, event, current, comment.userId, recipients);
       }
     });
   }
@@ -78,19 +86,32 @@ export class NotificationBatch {
   async #followersOf({ threadId, createdAt }: Comment, isFirst: boolean): Promise<ThreadFollowers> {
     const known = this.#followers.get(threadId);
     if (known !== undefined) return known;
-    const followers = { recorded: await readFollowers(this.#ctx, this.#environment.id, threadId), added: new Map<string, Participation>() };
+    const followers = {
+      recorded: await readFollowers(this.#ctx, this.#environment.id, threadId),
+      added: new Map<string, Participation>(),
+    };
     this.#followers.set(threadId, followers);
     if (followers.recorded.isComplete) return followers;
     this.#writes.push((tx) => markComplete(tx, this.#environment.id, threadId));
     if (isFirst) return followers;
-    for (const [userId, participation] of await findParticipants(this.#ctx, this.#environment.id, threadId, createdAt)) {
+    for (const [userId, participation] of await findParticipants(
+      this.#ctx,
+      this.#environment.id,
+      threadId,
+      createdAt,
+    )) {
       // Comments of the same millisecond may be later ones.
       if (participation.at < createdAt) this.#addParticipant(followers, threadId, userId, participation);
     }
     return followers;
   }
 
-  #addParticipant({ recorded, added }: ThreadFollowers, threadId: string, userId: string, participation: Participation): void {
+  #addParticipant(
+    { recorded, added }: ThreadFollowers,
+    threadId: string,
+    userId: string,
+    participation: Participation,
+  ): void {
     const current = added.get(userId) ?? recorded.participants.get(userId);
     // One from before an erasure does not count for a user who came back: the next comment replaces it.
     if (current !== undefined && !this.#isOutdated(userId, current, participation)) return;
@@ -103,10 +124,15 @@ export class NotificationBatch {
     return createdAt !== undefined && current.at < createdAt && createdAt <= next.at;
   }
 
-  async #recipients(event: EventEnvelope, comment: Comment, { recorded, added }: ThreadFollowers): Promise<Recipient[]> {
+  async #recipients(
+    event: EventEnvelope,
+    comment: Comment,
+    { recorded, added }: ThreadFollowers,
+  ): Promise<Recipient[]> {
     const mentions = new Set(comment.mentions);
     const candidates = new Set(mentions);
-    for (const participants of [recorded.participants, added]) for (const [userId, { seq }] of participants) if (seq < event.seq) candidates.add(userId);
+    for (const participants of [recorded.participants, added])
+      for (const [userId, { seq }] of participants) if (seq < event.seq) candidates.add(userId);
     for (const [userId, { state }] of recorded.choices) if (state === 'subscribed') candidates.add(userId);
     const recipients: Recipient[] = [];
     for (const userId of candidates) {
@@ -123,7 +149,10 @@ export class NotificationBatch {
       });
       if (!('kind' in decision)) continue;
       const recipient = { userId, kind: decision.kind, inApp: inApp[decision.kind] };
-      recipients.push({ ...recipient, inApp: await isShown(this.#ctx, this.#environment, event, comment.id, comment.userId, recipient) });
+      recipients.push({
+        ...recipient,
+        inApp: await isShown(this.#ctx, this.#environment, event, comment.id, comment.userId, recipient),
+      });
     }
     return recipients;
   }

@@ -45,23 +45,41 @@ export interface StoredNotification {
 }
 
 /** The notification of a user with this key; undefined if there is none. */
-export async function readNotification(reader: Pick<Reader, 'get'>, environmentId: string, userId: string, key: NotificationKey): Promise<StoredNotification | undefined> {
+export async function readNotification(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  userId: string,
+  key: NotificationKey,
+): Promise<StoredNotification | undefined> {
   const inbox = inboxOf(environmentId, userId);
   for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
     const text = await reader.get(inbox, prefix + key);
-    if (text !== undefined) return { key, inApp: prefix === SHOWN_PREFIX, notification: JSON.parse(text) as Notification };
+    if (text !== undefined)
+      return { key, inApp: prefix === SHOWN_PREFIX, notification: JSON.parse(text) as Notification };
   }
   return undefined;
 }
 
-/** The notification of a user with this id, as it is now, also one that the inbox does not show; undefined if there is none. */
-export async function findNotification(reader: Pick<Reader, 'get'>, environmentId: string, userId: string, id: string): Promise<Notification | undefined> {
+/**
+ * The notification of a user with this id, as it is now, also one that the inbox does not show; undefined if there is
+ * none.
+ */
+export async function findNotification(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  userId: string,
+  id: string,
+): Promise<Notification | undefined> {
   const key = keyOfNotification(id);
   return key === undefined ? undefined : (await readNotification(reader, environmentId, userId, key))?.notification;
 }
 
 /** Adds a notification to an inbox, which must not contain it. */
-export function addNotification(tx: Transaction, environmentId: string, { key, inApp, notification }: StoredNotification): void {
+export function addNotification(
+  tx: Transaction,
+  environmentId: string,
+  { key, inApp, notification }: StoredNotification,
+): void {
   const inbox = inboxOf(environmentId, notification.userId);
   tx.put(inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, JSON.stringify(notification));
   if (!inApp || notification.readAt !== null) return;
@@ -70,14 +88,23 @@ export function addNotification(tx: Transaction, environmentId: string, { key, i
 }
 
 /** Replaces a notification, which the transaction has read, by one with other times or another kind. */
-export function replaceNotification(tx: Transaction, environmentId: string, { key, inApp, notification: before }: StoredNotification, after: Notification): void {
+export function replaceNotification(
+  tx: Transaction,
+  environmentId: string,
+  { key, inApp, notification: before }: StoredNotification,
+  after: Notification,
+): void {
   const inbox = inboxOf(environmentId, before.userId);
   tx.put(inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, JSON.stringify(after));
   if (inApp && before.readAt === null && after.readAt !== null) dropUnread(tx, inbox, key);
 }
 
 /** Removes a notification, which the transaction has read. */
-export function removeNotification(tx: Transaction, environmentId: string, { key, inApp, notification }: StoredNotification): void {
+export function removeNotification(
+  tx: Transaction,
+  environmentId: string,
+  { key, inApp, notification }: StoredNotification,
+): void {
   const inbox = inboxOf(environmentId, notification.userId);
   tx.delete(inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key);
   if (inApp && notification.readAt === null) dropUnread(tx, inbox, key);

@@ -1,8 +1,8 @@
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { notifiedOf } from '../records/partitions.ts';
 
-// Who was notified of each comment, so that an edit notifies nobody twice, a repeated event nobody again, and the removal of a
-// comment finds its notifications. A record is written in the commit of the notifications that it names.
+// Who was notified of each comment, so that an edit notifies nobody twice, a repeated event nobody again, and the
+// removal of a comment finds its notifications. A record is written in the commit of the notifications that it names.
 
 /** Users whom one event about a comment notified. */
 export interface NotifiedUsers {
@@ -11,7 +11,9 @@ export interface NotifiedUsers {
   readonly users: readonly string[];
   /** Those of them whose notification is for a mention; absent in records of earlier versions, where all may be. */
   readonly mentioned?: readonly string[];
-  /** Those of them whose notification an edit withdrew, each with the position of its event: they may be notified again. */
+  /**
+   * Those of them whose notification an edit withdrew, each with the position of its event: they may be notified again.
+   */
   readonly withdrawn?: readonly { readonly userId: string; readonly seq: number }[];
 }
 
@@ -27,7 +29,8 @@ export interface NotifiedEntry extends NotifiedUsers {
  * The key of a record of the users whom an event about a comment notified.
  *
  * @param seq the position of the event; 0 for a notification that was imported, which has no event
- * @param part the number of the record among those of the event, from 0; for an imported notification, the `escapeId` of its user
+ * @param part the number of the record among those of the event, from 0; for an imported notification, the `escapeId`
+ *   of its user
  */
 export function notifiedKey(commentId: string, seq: number, part: number | string): string {
   return `${commentId}~${seq}~${part}`;
@@ -49,18 +52,34 @@ export function isWithdrawn({ withdrawn = [] }: NotifiedUsers, userId: string, s
 }
 
 /** All records about a comment. */
-export async function readNotified(reader: Pick<Reader, 'range'>, environmentId: string, threadId: string, commentId: string): Promise<NotifiedEntry[]> {
+export async function readNotified(
+  reader: Pick<Reader, 'range'>,
+  environmentId: string,
+  threadId: string,
+  commentId: string,
+): Promise<NotifiedEntry[]> {
   const entries = await reader.range(notifiedOf(environmentId, threadId), { prefix: `${commentId}~` });
   return entries.map(({ key, value }) => ({ key, ...(JSON.parse(value) as NotifiedUsers) }));
 }
 
 /** The record with this key; undefined if there is none. */
-export async function readNotifiedUsers(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string, key: string): Promise<NotifiedUsers | undefined> {
+export async function readNotifiedUsers(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  threadId: string,
+  key: string,
+): Promise<NotifiedUsers | undefined> {
   const stored = await reader.get(notifiedOf(environmentId, threadId), key);
   return stored === undefined ? undefined : (JSON.parse(stored) as NotifiedUsers);
 }
 
 /** Writes a record, which replaces one with the same key. */
-export function putNotified(tx: Transaction, environmentId: string, threadId: string, key: string, notified: NotifiedUsers): void {
+export function putNotified(
+  tx: Transaction,
+  environmentId: string,
+  threadId: string,
+  key: string,
+  notified: NotifiedUsers,
+): void {
   tx.put(notifiedOf(environmentId, threadId), key, JSON.stringify(notified));
 }

@@ -5,16 +5,28 @@ import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { createNotifications, emitNotification, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { readFollowers } from './followers.ts';
-import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification, type StoredNotification } from './notification-records.ts';
+import {
+  addNotification,
+  notificationKey,
+  readNotification,
+  removeNotification,
+  replaceNotification,
+  type StoredNotification,
+} from './notification-records.ts';
 import { isWithdrawn, putNotified, readNotified } from './notified-users.ts';
 import { decideNotification, readRecipient } from './recipients.ts';
 
 /**
- * Notifies the users whom an edited comment mentions, except its editor. A user who has an unread notification of the comment
- * gets no second one: it becomes a mention of the time of the edit. A user who has read a mention in it gets none either, but one
- * who has only read a reply does.
+ * Notifies the users whom an edited comment mentions, except its editor. A user who has an unread notification of the
+ * comment gets no second one: it becomes a mention of the time of the edit. A user who has read a mention in it gets
+ * none either, but one who has only read a reply does.
  */
-export async function notifyOfEdit(ctx: Context, environment: Environment, event: EventEnvelope, comment: Comment): Promise<void> {
+export async function notifyOfEdit(
+  ctx: Context,
+  environment: Environment,
+  event: EventEnvelope,
+  comment: Comment,
+): Promise<void> {
   // A backend edits for the author.
   const editorId = event.actor.userId ?? comment.userId;
   const recipients = await mentionedBy(ctx, environment, event, comment, editorId);
@@ -36,19 +48,38 @@ export async function notifyOfEdit(ctx: Context, environment: Environment, event
         if (stored !== undefined && renew(tx, environment, event, stored, recipient)) renewed.push(userId);
       }
       if (mentioned === undefined || renewed.every((userId) => mentioned.includes(userId))) continue;
-      putNotified(tx, environment.id, comment.threadId, key, { at, users, withdrawn: entry.withdrawn ?? [], mentioned: [...new Set([...mentioned, ...renewed])] });
+      putNotified(tx, environment.id, comment.threadId, key, {
+        at,
+        users,
+        withdrawn: entry.withdrawn ?? [],
+        mentioned: [...new Set([...mentioned, ...renewed])],
+      });
     }
     for (const userId of others) readReplies.delete(userId);
     await createNotifications(tx, environment, event, current, editorId, recipients, readReplies);
   });
 }
 
-async function mentionedBy(ctx: Context, environment: Environment, event: EventEnvelope, { id, threadId, mentions }: Comment, editorId: string): Promise<Recipient[]> {
+async function mentionedBy(
+  ctx: Context,
+  environment: Environment,
+  event: EventEnvelope,
+  { id, threadId, mentions }: Comment,
+  editorId: string,
+): Promise<Recipient[]> {
   const { choices } = await readFollowers(ctx, environment.id, threadId);
   const recipients: Recipient[] = [];
   for (const userId of mentions) {
     const { user, inApp } = await readRecipient(ctx.store, environment.id, userId);
-    const facts = { user, roomId: event.roomId ?? '', isActor: userId === editorId, isMentioned: true, participation: undefined, choice: choices.get(userId), at: event.at };
+    const facts = {
+      user,
+      roomId: event.roomId ?? '',
+      isActor: userId === editorId,
+      isMentioned: true,
+      participation: undefined,
+      choice: choices.get(userId),
+      at: event.at,
+    };
     if (!('kind' in decideNotification(facts))) continue;
     const recipient = { userId, kind: 'mention', inApp: inApp.mention } as const;
     recipients.push({ ...recipient, inApp: await isShown(ctx, environment, event, id, editorId, recipient) });
@@ -56,13 +87,24 @@ async function mentionedBy(ctx: Context, environment: Environment, event: EventE
   return recipients;
 }
 
-/** Whether a notification is a reply that was read. One that a later edit made a reply is not, if this one is handled again. */
+/**
+ * Whether a notification is a reply that was read. One that a later edit made a reply is not, if this one is handled
+ * again.
+ */
 function isReadReply(stored: StoredNotification | undefined, { at }: EventEnvelope): boolean {
-  return stored?.notification.kind === 'reply' && stored.notification.readAt !== null && stored.notification.updatedAt < at;
+  return (
+    stored?.notification.kind === 'reply' && stored.notification.readAt !== null && stored.notification.updatedAt < at
+  );
 }
 
 /** Makes an unread notification of a comment a mention of the time of the edit. Returns whether it did. */
-function renew(tx: Transaction, environment: Environment, event: EventEnvelope, stored: StoredNotification, { inApp }: Recipient): boolean {
+function renew(
+  tx: Transaction,
+  environment: Environment,
+  event: EventEnvelope,
+  stored: StoredNotification,
+  { inApp }: Recipient,
+): boolean {
   if (stored.notification.readAt !== null || stored.notification.updatedAt >= event.at) return false;
   const renewed = { ...stored.notification, kind: 'mention', updatedAt: event.at } as const;
   if (inApp && !stored.inApp) {

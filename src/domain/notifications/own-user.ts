@@ -5,13 +5,14 @@ import type { Actor } from '../access/actor.ts';
 import { checkId } from '../input/bounds.ts';
 
 /**
- * Throws `forbidden` unless the actor may read, or change, what belongs to a user alone: the inbox, settings and subscriptions.
- * A user may do so for themselves, whatever their role. A backend may do so for every user, but needs the scope `full` to
- * write. Throws `invalid_request` for an impossible id.
+ * Throws `forbidden` unless the actor may read, or change, what belongs to a user alone: the inbox, settings and
+ * subscriptions. A user may do so for themselves, whatever their role. A backend may do so for every user, but needs
+ * the scope `full` to write. Throws `invalid_request` for an impossible id.
  */
 export function requireOwnUser(actor: Actor, userId: string, access: 'read' | 'write'): void {
   if (actor.kind === 'user') {
-    if (actor.userId !== userId) throw new CollabError('forbidden', 'A user token gives access to the notifications of its own user only');
+    if (actor.userId !== userId)
+      throw new CollabError('forbidden', 'A user token gives access to the notifications of its own user only');
   } else if (access === 'write') requireWrite(actor);
   else requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));

@@ -21,7 +21,10 @@ export interface RecipientFacts {
   /** Whether the user wrote the comment, or made the edit. */
   readonly isActor: boolean;
   readonly isMentioned: boolean;
-  /** The user's first comment in the thread, if that is earlier than the comment; undefined for an edit, which notifies only those it mentions. */
+  /**
+   * The user's first comment in the thread, if that is earlier than the comment; undefined for an edit, which notifies
+   * only those it mentions.
+   */
   readonly participation: Participation | undefined;
   /** The user's choice for the thread. */
   readonly choice: ThreadSubscription | undefined;
@@ -35,8 +38,18 @@ export type SuppressionReason = 'actor' | 'not_following' | 'unsubscribed' | 'mu
 /** The kind of notification, or why there is none. */
 export type NotificationDecision = { readonly kind: NotificationKind } | { readonly suppressed: SuppressionReason };
 
-/** Whether a user is notified of a comment. The preferences do not matter here: they decide which channels deliver it. */
-export function decideNotification({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): NotificationDecision {
+/**
+ * Whether a user is notified of a comment. The preferences do not matter here: they decide which channels deliver it.
+ */
+export function decideNotification({
+  user,
+  roomId,
+  isActor,
+  isMentioned,
+  participation,
+  choice,
+  at,
+}: RecipientFacts): NotificationDecision {
   if (isActor) return { suppressed: 'actor' };
   const state = stateOf(user, choice);
   const kind = isMentioned ? 'mention' : 'reply';
@@ -44,7 +57,8 @@ export function decideNotification({ user, roomId, isActor, isMentioned, partici
   if (silence === 'muted') return { suppressed: silence };
   if (!isMentioned) {
     const subscribed = choice !== undefined && state === 'subscribed' && choice.at <= at;
-    if (!subscribed && !isParticipant(user, participation)) return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
+    if (!subscribed && !isParticipant(user, participation))
+      return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
     if (silence !== null) return { suppressed: silence };
   }
   if (!maySeeRoom(user, roomId)) return { suppressed: 'room' };
@@ -52,10 +66,15 @@ export function decideNotification({ user, roomId, isActor, isMentioned, partici
 }
 
 /**
- * Whether a channel may still deliver a notification: its recipient may see the room, and since then has neither muted the thread
- * nor, if it is for a reply, unsubscribed.
+ * Whether a channel may still deliver a notification: its recipient may see the room, and since then has neither muted
+ * the thread nor, if it is for a reply, unsubscribed.
  */
-export function isDeliverable({ user, roomId, kind, choice }: Pick<RecipientFacts, 'user' | 'roomId' | 'choice'> & { readonly kind: NotificationKind }): boolean {
+export function isDeliverable({
+  user,
+  roomId,
+  kind,
+  choice,
+}: Pick<RecipientFacts, 'user' | 'roomId' | 'choice'> & { readonly kind: NotificationKind }): boolean {
   return maySeeRoom(user, roomId) && silenceOf(stateOf(user, choice), kind) === null;
 }
 
@@ -65,7 +84,10 @@ function silenceOf(state: SubscriptionState, kind: NotificationKind): 'muted' | 
   return state === 'unsubscribed' && kind === 'reply' ? state : null;
 }
 
-/** A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created again. */
+/**
+ * A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created
+ * again.
+ */
 export function stateOf(user: User | null, choice: ThreadSubscription | undefined): SubscriptionState {
   return choice === undefined || user === null || user.createdAt > choice.at ? 'default' : choice.state;
 }
@@ -75,14 +97,24 @@ export function isParticipant(user: User | null, participation: Participation | 
   return user !== null && participation !== undefined && user.createdAt <= participation.at;
 }
 
-/** Whether a user may see a room, as far as the server knows: by the rooms of their latest token; every room without one. */
+/**
+ * Whether a user may see a room, as far as the server knows: by the rooms of their latest token; every room without
+ * one.
+ */
 export function maySeeRoom(user: User | null, roomId: string): boolean {
   return inScope(user?.tokenScope?.rooms ?? null, roomId);
 }
 
 /** Reads what the server knows of a user. */
-export async function readRecipient(reader: Pick<Reader, 'get'>, environmentId: string, userId: string): Promise<RecipientUser> {
+export async function readRecipient(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  userId: string,
+): Promise<RecipientUser> {
   const stored = await reader.get(usersOf(environmentId), escapeId(userId));
   const settings = await readSettings(reader, environmentId, userId);
-  return { user: stored === undefined ? null : (JSON.parse(stored) as User), inApp: settings[IN_APP] ?? { mention: true, reply: true } };
+  return {
+    user: stored === undefined ? null : (JSON.parse(stored) as User),
+    inApp: settings[IN_APP] ?? { mention: true, reply: true },
+  };
 }

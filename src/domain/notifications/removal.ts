@@ -2,32 +2,58 @@ import { timeKey } from '../../lib/ids.ts';
 import { NOTIFICATION_TTL_MS } from '../../model/notification.ts';
 import type { Context } from '../context.ts';
 import { followersOf, inboxOf, notifiedOf } from '../records/partitions.ts';
-import { HIDDEN_PREFIX, notificationKey, readNotification, removeNotification, SHOWN_PREFIX } from './notification-records.ts';
+import {
+  HIDDEN_PREFIX,
+  notificationKey,
+  readNotification,
+  removeNotification,
+  SHOWN_PREFIX,
+} from './notification-records.ts';
 import { commentOfKey, type NotifiedEntry, type NotifiedUsers, readNotified } from './notified-users.ts';
 
 /** Notifications or records removed in one transaction, approximately. */
 const SLICE = 500;
 
 /** Removes the notifications of a deleted comment. */
-export async function removeCommentNotifications(ctx: Context, environmentId: string, threadId: string, commentId: string): Promise<void> {
-  for (const entry of await readNotified(ctx.store, environmentId, threadId, commentId)) await removeEntry(ctx, environmentId, threadId, entry);
+export async function removeCommentNotifications(
+  ctx: Context,
+  environmentId: string,
+  threadId: string,
+  commentId: string,
+): Promise<void> {
+  for (const entry of await readNotified(ctx.store, environmentId, threadId, commentId))
+    await removeEntry(ctx, environmentId, threadId, entry);
 }
 
 /** Removes the notifications of a deleted thread, and the records of its followers. */
 export async function removeThreadNotifications(ctx: Context, environmentId: string, threadId: string): Promise<void> {
   const partition = notifiedOf(environmentId, threadId);
-  for (let page = await ctx.store.range(partition, { limit: SLICE }); page.length > 0; page = await ctx.store.range(partition, { limit: SLICE })) {
-    for (const { key, value } of page) await removeEntry(ctx, environmentId, threadId, { key, ...(JSON.parse(value) as NotifiedUsers) });
+  for (
+    let page = await ctx.store.range(partition, { limit: SLICE });
+    page.length > 0;
+    page = await ctx.store.range(partition, { limit: SLICE })
+  ) {
+    for (const { key, value } of page)
+      await removeEntry(ctx, environmentId, threadId, { key, ...(JSON.parse(value) as NotifiedUsers) });
   }
   const followers = followersOf(environmentId, threadId);
-  for (let page = await ctx.store.range(followers, { limit: SLICE }); page.length > 0; page = await ctx.store.range(followers, { limit: SLICE })) {
+  for (
+    let page = await ctx.store.range(followers, { limit: SLICE });
+    page.length > 0;
+    page = await ctx.store.range(followers, { limit: SLICE })
+  ) {
     const keys = page.map(({ key }) => key);
     await ctx.store.transact((tx) => Promise.resolve(keys.forEach((key) => tx.delete(followers, key))));
   }
 }
 
 /** Removes the notifications of a user up to a time (ISO), such as that of their erasure. */
-export async function removeUserNotifications(ctx: Context, environmentId: string, userId: string, until: string): Promise<void> {
+export async function removeUserNotifications(
+  ctx: Context,
+  environmentId: string,
+  userId: string,
+  until: string,
+): Promise<void> {
   // `~` is higher than every character of a key, so that those of this very millisecond are included.
   const bound = `${timeKey(Date.parse(until))}~~`;
   for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
@@ -41,7 +67,14 @@ export async function sweepInbox(ctx: Context, environmentId: string, userId: st
   let removed = 0;
   for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
     for (;;) {
-      const count = await removeOldest(ctx, environmentId, userId, prefix, timeKey(Math.max(0, cutoff)), new Date(cutoff).toISOString());
+      const count = await removeOldest(
+        ctx,
+        environmentId,
+        userId,
+        prefix,
+        timeKey(Math.max(0, cutoff)),
+        new Date(cutoff).toISOString(),
+      );
       removed += count;
       if (count < SLICE) break;
     }
@@ -55,12 +88,21 @@ export async function sweepInbox(ctx: Context, environmentId: string, userId: st
  * @param expiry ISO time; if given, the records of notified users that are older are removed too, since all of their
  *   notifications are to be removed
  */
-async function removeOldest(ctx: Context, environmentId: string, userId: string, prefix: string, bound: string, expiry?: string): Promise<number> {
+async function removeOldest(
+  ctx: Context,
+  environmentId: string,
+  userId: string,
+  prefix: string,
+  bound: string,
+  expiry?: string,
+): Promise<number> {
   const inbox = inboxOf(environmentId, userId);
   const isDue = ({ key }: { key: string }): boolean => key.slice(prefix.length) < bound;
   // Read one entry first; usually nothing is due.
   if (!(await ctx.store.range(inbox, { prefix, limit: 1 })).some(isDue)) return 0;
-  const keys = (await ctx.store.range(inbox, { prefix, limit: SLICE })).filter(isDue).map(({ key }) => key.slice(prefix.length));
+  const keys = (await ctx.store.range(inbox, { prefix, limit: SLICE }))
+    .filter(isDue)
+    .map(({ key }) => key.slice(prefix.length));
   await ctx.store.transact(async (tx) => {
     for (const key of keys) {
       const stored = await readNotification(tx, environmentId, userId, key);
@@ -68,13 +110,19 @@ async function removeOldest(ctx: Context, environmentId: string, userId: string,
       removeNotification(tx, environmentId, stored);
       if (expiry === undefined) continue;
       const { threadId, commentId } = stored.notification;
-      for (const { key: notified, at } of await readNotified(tx, environmentId, threadId, commentId)) if (at < expiry) tx.delete(notifiedOf(environmentId, threadId), notified);
+      for (const { key: notified, at } of await readNotified(tx, environmentId, threadId, commentId))
+        if (at < expiry) tx.delete(notifiedOf(environmentId, threadId), notified);
     }
   });
   return keys.length;
 }
 
-async function removeEntry(ctx: Context, environmentId: string, threadId: string, { key, at, users }: NotifiedEntry): Promise<void> {
+async function removeEntry(
+  ctx: Context,
+  environmentId: string,
+  threadId: string,
+  { key, at, users }: NotifiedEntry,
+): Promise<void> {
   const commentId = commentOfKey(key);
   await ctx.store.transact(async (tx) => {
     for (const userId of users) {

@@ -1,5 +1,12 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
-import { CHANNEL_NAME, MAX_CHANNELS, type NotificationKind, notificationKinds, type NotificationSettings, NotificationSettingsPutSchema } from '../../model/notification.ts';
+import {
+  CHANNEL_NAME,
+  MAX_CHANNELS,
+  type NotificationKind,
+  notificationKinds,
+  type NotificationSettings,
+  NotificationSettingsPutSchema,
+} from '../../model/notification.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { requireUnconfinedKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
@@ -19,7 +26,10 @@ const settingsPut = new InputSchema(NotificationSettingsPutSchema);
 
 type StoredSettings = Readonly<Record<string, Partial<Record<NotificationKind, boolean>>>>;
 
-/** The settings of a user as JSON text. Not for keys confined to rooms, as they concern all rooms. Throws `forbidden`, `invalid_request`. */
+/**
+ * The settings of a user as JSON text. Not for keys confined to rooms, as they concern all rooms. Throws `forbidden`,
+ * `invalid_request`.
+ */
 export async function getNotificationSettings(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireOwnUser(actor, userId, 'read');
   if (actor.kind === 'backend') requireUnconfinedKey(actor, 'read the settings of users');
@@ -27,10 +37,15 @@ export async function getNotificationSettings(ctx: Context, actor: Actor, userId
 }
 
 /**
- * Changes the given channels and kinds of a user's settings, and returns all of them as JSON text. `input` is the parsed JSON
- * body. Throws `forbidden`, `invalid_request`.
+ * Changes the given channels and kinds of a user's settings, and returns all of them as JSON text. `input` is the
+ * parsed JSON body. Throws `forbidden`, `invalid_request`.
  */
-export async function putNotificationSettings(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+export async function putNotificationSettings(
+  ctx: Context,
+  actor: Actor,
+  userId: string,
+  input: unknown,
+): Promise<string> {
   requireOwnUser(actor, userId, 'write');
   requireUnconfinedKey(actor, 'change the settings of users');
   const patch = parseSettings(input);
@@ -39,19 +54,39 @@ export async function putNotificationSettings(ctx: Context, actor: Actor, userId
   return JSON.stringify(settings);
 }
 
-/** Sets one preference of a user. Throws `invalid_request` for a name that no channel can have, and for too many channels. */
-export async function setPreference(ctx: Context, environmentId: string, userId: string, channel: string, kind: NotificationKind, value: boolean): Promise<void> {
+/**
+ * Sets one preference of a user. Throws `invalid_request` for a name that no channel can have, and for too many
+ * channels.
+ */
+export async function setPreference(
+  ctx: Context,
+  environmentId: string,
+  userId: string,
+  channel: string,
+  kind: NotificationKind,
+  value: boolean,
+): Promise<void> {
   const patch = parseSettings({ [channel]: { [kind]: value } });
   await ctx.store.transact((tx) => changeSettings(tx, environmentId, userId, patch));
 }
 
 /** Whether a channel delivers this kind of notification to a user; true unless the user has set otherwise. */
-export async function wantsNotification(reader: Pick<Reader, 'get'>, environmentId: string, userId: string, channel: string, kind: NotificationKind): Promise<boolean> {
+export async function wantsNotification(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  userId: string,
+  channel: string,
+  kind: NotificationKind,
+): Promise<boolean> {
   return (await readSettings(reader, environmentId, userId))[channel]?.[kind] ?? true;
 }
 
 /** The settings of a user: the default channels, and all that the user has set. */
-export async function readSettings(reader: Pick<Reader, 'get'>, environmentId: string, userId: string): Promise<NotificationSettings> {
+export async function readSettings(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  userId: string,
+): Promise<NotificationSettings> {
   const stored = await reader.get(notificationSettingsOf(environmentId), escapeId(userId));
   return stored === undefined ? defaults : withDefaults(JSON.parse(stored) as StoredSettings);
 }
@@ -66,17 +101,29 @@ export function parseSettings(input: unknown): StoredSettings {
   for (const [channel, kinds] of Object.entries(validate(settingsPut, input) as Record<string, unknown>)) {
     // Any other field is unknown, and ignored like unknown fields elsewhere.
     if (!isRecord(kinds) || !notificationKinds.some((kind) => Object.hasOwn(kinds, kind))) continue;
-    if (!CHANNEL_NAME.test(channel)) throw invalid(`${channel.slice(0, 60)} must be the name of a channel: a lower-case letter, then at most 39 of A–Z a–z 0–9 -`);
+    if (!CHANNEL_NAME.test(channel))
+      throw invalid(
+        `${channel.slice(0, 60)} must be the name of a channel: a lower-case letter, then at most 39 of A–Z a–z 0–9 -`,
+      );
     settings[channel] = parseKinds(channel, kinds);
   }
   return settings;
 }
 
-/** Refuses to switch a kind that does not exist: ignored like other unknown fields, it would leave on what a user turns off. */
+/**
+ * Refuses to switch a kind that does not exist: ignored like other unknown fields, it would leave on what a user turns
+ * off.
+ */
 function requireKinds(input: Readonly<Record<string, unknown>>): void {
   for (const [channel, kinds] of Object.entries(input)) {
-    const unknown = isRecord(kinds) ? Object.keys(kinds).find((name) => typeof kinds[name] === 'boolean' && !isKind(name)) : undefined;
-    if (unknown !== undefined) throw invalidField(`${channel.slice(0, 60)}.${unknown.slice(0, 60)}`, `is not a kind of notification: the kinds are ${notificationKinds.join(' and ')}`);
+    const unknown = isRecord(kinds)
+      ? Object.keys(kinds).find((name) => typeof kinds[name] === 'boolean' && !isKind(name))
+      : undefined;
+    if (unknown !== undefined)
+      throw invalidField(
+        `${channel.slice(0, 60)}.${unknown.slice(0, 60)}`,
+        `is not a kind of notification: the kinds are ${notificationKinds.join(' and ')}`,
+      );
   }
 }
 
@@ -84,7 +131,10 @@ function isKind(name: string): name is NotificationKind {
   return (notificationKinds as readonly string[]).includes(name);
 }
 
-function parseKinds(channel: string, kinds: Readonly<Record<string, unknown>>): Partial<Record<NotificationKind, boolean>> {
+function parseKinds(
+  channel: string,
+  kinds: Readonly<Record<string, unknown>>,
+): Partial<Record<NotificationKind, boolean>> {
   const given: Partial<Record<NotificationKind, boolean>> = {};
   for (const kind of notificationKinds) {
     const value = kinds[kind];
@@ -95,14 +145,20 @@ function parseKinds(channel: string, kinds: Readonly<Record<string, unknown>>): 
   return given;
 }
 
-async function changeSettings(tx: Transaction, environmentId: string, userId: string, patch: StoredSettings): Promise<NotificationSettings> {
+async function changeSettings(
+  tx: Transaction,
+  environmentId: string,
+  userId: string,
+  patch: StoredSettings,
+): Promise<NotificationSettings> {
   const partition = notificationSettingsOf(environmentId);
   const key = escapeId(userId);
   const stored = JSON.parse((await tx.get(partition, key)) ?? '{}') as StoredSettings;
   const merged: Record<string, Partial<Record<NotificationKind, boolean>>> = { ...stored };
   for (const [channel, kinds] of Object.entries(patch)) merged[channel] = { ...merged[channel], ...kinds };
   const settings = withDefaults(merged);
-  if (Object.keys(settings).length > MAX_CHANNELS) throw invalid(`The settings of a user hold at most ${MAX_CHANNELS} channels`);
+  if (Object.keys(settings).length > MAX_CHANNELS)
+    throw invalid(`The settings of a user hold at most ${MAX_CHANNELS} channels`);
   tx.put(partition, key, JSON.stringify(merged));
   return settings;
 }

@@ -16,13 +16,23 @@ import { readRecipient, stateOf } from './recipients.ts';
 
 const input = new InputSchema(SubscriptionSchema);
 
-const states: Readonly<Record<SubscriptionAction, SubscriptionState>> = { subscribe: 'subscribed', unsubscribe: 'unsubscribed', mute: 'muted' };
+const states: Readonly<Record<SubscriptionAction, SubscriptionState>> = {
+  subscribe: 'subscribed',
+  unsubscribe: 'unsubscribed',
+  mute: 'muted',
+};
 
 /**
- * Changes what a thread notifies a user of, and returns `{"threadId":…,"userId":…,"state":…}`. `body` is the parsed JSON body.
- * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `idempotency_key_reused`.
+ * Changes what a thread notifies a user of, and returns `{"threadId":…,"userId":…,"state":…}`. `body` is the parsed
+ * JSON body. Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `idempotency_key_reused`.
  */
-export async function changeSubscription(ctx: Context, actor: Actor, threadId: string, body: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
+export async function changeSubscription(
+  ctx: Context,
+  actor: Actor,
+  threadId: string,
+  body: unknown,
+  idempotency: Idempotency,
+): Promise<IdempotentResponse> {
   await requireThreadAccess(ctx, actor, threadId);
   const { userId: given, action } = validate(input, body);
   const userId = ownUserId(actor, given);
@@ -31,7 +41,11 @@ export async function changeSubscription(ctx: Context, actor: Actor, threadId: s
   const partition = threadPartition(id, threadId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     requireRoomAccess(actor, parseThread(await tx.get(partition, THREAD_KEY)).roomId);
-    if (actor.kind === 'backend' && (await tx.get(usersOf(id), escapeId(userId))) === undefined) throw new CollabError('unknown_user', `Unknown user: ${userId}. Create the user with PUT /users/${escapeId(userId)}`);
+    if (actor.kind === 'backend' && (await tx.get(usersOf(id), escapeId(userId))) === undefined)
+      throw new CollabError(
+        'unknown_user',
+        `Unknown user: ${userId}. Create the user with PUT /users/${escapeId(userId)}`,
+      );
     const state = states[action];
     putThreadSubscription(tx, id, threadId, userId, { state, at: timestamp(ctx.clock.now()) });
     return { status: 200, body: JSON.stringify({ threadId, userId, state }) };
@@ -54,7 +68,8 @@ export async function getSubscription(ctx: Context, actor: Actor, userId: string
 
 function ownUserId(actor: Actor, given: string | undefined): string {
   if (given === undefined) {
-    if (actor.kind === 'backend') throw new CollabError('invalid_request', 'userId is required, unless a user token is sent');
+    if (actor.kind === 'backend')
+      throw new CollabError('invalid_request', 'userId is required, unless a user token is sent');
     return actor.userId;
   }
   checkId('userId', given, limitsOf(actor.environment));

@@ -9,13 +9,19 @@ import { type NotifiedEntry, putNotified, readNotified, seqOfKey } from './notif
 import { decideNotification, readRecipient } from './recipients.ts';
 
 /**
- * Withdraws the unread notifications of users whom an edited comment no longer mentions. Those who would have been notified
- * of the comment without the mention keep theirs, as a reply. Repeating the event changes nothing.
+ * Withdraws the unread notifications of users whom an edited comment no longer mentions. Those who would have been
+ * notified of the comment without the mention keep theirs, as a reply. Repeating the event changes nothing.
  */
-export async function withdrawMentions(ctx: Context, environment: Environment, event: EventEnvelope, comment: Comment): Promise<void> {
+export async function withdrawMentions(
+  ctx: Context,
+  environment: Environment,
+  event: EventEnvelope,
+  comment: Comment,
+): Promise<void> {
   const { id, threadId } = comment;
   const mentioned = new Set(comment.mentions);
-  const isDue = (entry: NotifiedEntry): boolean => seqOfKey(entry.key) < event.seq && lostMentions(entry, mentioned).length > 0;
+  const isDue = (entry: NotifiedEntry): boolean =>
+    seqOfKey(entry.key) < event.seq && lostMentions(entry, mentioned).length > 0;
   if (!(await readNotified(ctx.store, environment.id, threadId, id)).some(isDue)) return;
   const followers = await followersOf(ctx, environment, comment);
   await ctx.store.transact(async (tx) => {
@@ -41,7 +47,9 @@ function lostMentions({ users, mentioned = users }: NotifiedEntry, mentions: Rea
 
 async function followersOf(ctx: Context, { id }: Environment, { threadId, createdAt }: Comment): Promise<Followers> {
   const followers = await readFollowers(ctx, id, threadId);
-  return followers.isComplete ? followers : { ...followers, participants: await findParticipants(ctx, id, threadId, createdAt) };
+  return followers.isComplete
+    ? followers
+    : { ...followers, participants: await findParticipants(ctx, id, threadId, createdAt) };
 }
 
 interface Lost {
@@ -54,7 +62,10 @@ interface Lost {
   readonly followers: Followers;
 }
 
-/** Removes a notification of a mention or makes it a reply, if it is unread and no later edit has mentioned the user again. */
+/**
+ * Removes a notification of a mention or makes it a reply, if it is unread and no later edit has mentioned the user
+ * again.
+ */
 async function withdraw(tx: Transaction, lost: Lost): Promise<'removed' | 'kept' | 'mentioned later'> {
   const { environment, event, comment, entry, userId } = lost;
   const stored = await readNotification(tx, environment.id, userId, notificationKey(userId, comment.id, entry.at));
@@ -69,12 +80,17 @@ async function withdraw(tx: Transaction, lost: Lost): Promise<'removed' | 'kept'
 }
 
 /** Whether the inbox of a user shows a reply about the comment; null if they are not to be notified of one. */
-async function showsReply(tx: Transaction, { environment, event, comment, entry, userId, followers }: Lost): Promise<boolean | null> {
+async function showsReply(
+  tx: Transaction,
+  { environment, event, comment, entry, userId, followers }: Lost,
+): Promise<boolean | null> {
   // Edits notify only those whom they mention.
   if (entry.at !== comment.createdAt) return null;
   const { user, inApp } = await readRecipient(tx, environment.id, userId);
   const first = followers.participants.get(userId);
   const participation = first !== undefined && first.at < comment.createdAt ? first : undefined;
   const facts = { user, roomId: event.roomId ?? '', isActor: false, isMentioned: false, participation };
-  return 'kind' in decideNotification({ ...facts, choice: followers.choices.get(userId), at: entry.at }) ? inApp.reply : null;
+  return 'kind' in decideNotification({ ...facts, choice: followers.choices.get(userId), at: entry.at })
+    ? inApp.reply
+    : null;
 }

@@ -24,7 +24,8 @@ export interface JobCounts {
 }
 
 /** The partition of the jobs of a queue. */
-export const jobsPartition = ({ environmentId, plugin, queue }: QueueAddress): string => pluginJobsOf(environmentId, plugin, queue);
+export const jobsPartition = ({ environmentId, plugin, queue }: QueueAddress): string =>
+  pluginJobsOf(environmentId, plugin, queue);
 
 /** The key of a job. */
 export const jobKey = (id: string): string => `j/${id}`;
@@ -44,7 +45,12 @@ export function parseOrderKey(key: string): { dueAt: string; id: string } {
 }
 
 /** Replaces a job, or adds (`before` undefined) or removes it (`after` undefined), with its indexes and counts. */
-export function writeJob(tx: Transaction, address: QueueAddress, before: StoredJob | undefined, after: StoredJob | undefined): void {
+export function writeJob(
+  tx: Transaction,
+  address: QueueAddress,
+  before: StoredJob | undefined,
+  after: StoredJob | undefined,
+): void {
   const partition = jobsPartition(address);
   if (before !== undefined) {
     tx.delete(partition, orderKey(before));
@@ -56,11 +62,13 @@ export function writeJob(tx: Transaction, address: QueueAddress, before: StoredJ
     tx.put(partition, orderKey(after), '1');
     if (after.state === 'waiting') tx.put(partition, groupKey(after), '1');
   }
-  if (before?.state !== after?.state) count(tx, address, (after ?? before)?.group ?? '', { [before?.state ?? '']: -1, [after?.state ?? '']: 1 });
+  if (before?.state !== after?.state)
+    count(tx, address, (after ?? before)?.group ?? '', { [before?.state ?? '']: -1, [after?.state ?? '']: 1 });
 }
 
 /** The key of the counts of a group in `PLUGIN_QUEUES`. */
-export const countsKey = ({ environmentId, plugin, queue }: QueueAddress, group: string): string => `${plugin}~${queue}~${environmentId}~${group}`;
+export const countsKey = ({ environmentId, plugin, queue }: QueueAddress, group: string): string =>
+  `${plugin}~${queue}~${environmentId}~${group}`;
 
 function count(tx: Transaction, address: QueueAddress, group: string, change: Partial<Record<string, number>>): void {
   tx.update(PLUGIN_QUEUES, countsKey(address, group), (current) => {

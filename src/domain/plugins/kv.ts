@@ -21,7 +21,10 @@ export interface KvListOptions {
   readonly limit?: number;
 }
 
-/** The durable storage of one plugin in one environment. Its methods reject with an `Error` that names the bound for bad keys and values. */
+/**
+ * The durable storage of one plugin in one environment. Its methods reject with an `Error` that names the bound for bad
+ * keys and values.
+ */
 export class PluginKv {
   readonly #ctx: Context;
   readonly #environmentId: string;
@@ -62,28 +65,43 @@ export class PluginKv {
   }
 
   /** The keys and their values, in the order of the keys. */
-  async list({ prefix = '', after, limit = DEFAULT_LIMIT }: KvListOptions = {}): Promise<{ key: string; value: Json }[]> {
-    if (!PREFIX.test(prefix)) throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
-    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
+  async list({ prefix = '', after, limit = DEFAULT_LIMIT }: KvListOptions = {}): Promise<
+    { key: string; value: Json }[]
+  > {
+    if (!PREFIX.test(prefix))
+      throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+      throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
     const read = async (): Promise<string> => {
-      const entries = await this.#ctx.store.range(this.#partition, { prefix, after: after === undefined ? undefined : checkKey(after), limit });
+      const entries = await this.#ctx.store.range(this.#partition, {
+        prefix,
+        after: after === undefined ? undefined : checkKey(after),
+        limit,
+      });
       return `[${entries.map(({ key, value }) => `{"key":${JSON.stringify(key)},"value":${value}}`).join(',')}]`;
     };
-    // What a plugin lists for every event, such as its endpoints, is short and changes rarely. Longer lists would fill the cache.
+    // What a plugin lists for every event, such as its endpoints, is short and changes rarely. Longer lists would fill
+    // the cache.
     const isCached = after === undefined && limit <= MAX_CACHED;
-    const text = isCached ? await this.#ctx.store.cached(`kv list ${this.#partition} ${limit} ${prefix}`, [this.#partition], read) : await read();
+    const text = isCached
+      ? await this.#ctx.store.cached(`kv list ${this.#partition} ${limit} ${prefix}`, [this.#partition], read)
+      : await read();
     return JSON.parse(text) as { key: string; value: Json }[];
   }
 
   /** Whether there is a key with this prefix. Cached until the storage changes. */
   hasPrefix(prefix: string): Promise<boolean> {
-    return this.#ctx.store.cached(`kv ${this.#partition} ${prefix}`, [this.#partition], async () => (await this.#ctx.store.range(this.#partition, { prefix, limit: 1 })).length > 0);
+    return this.#ctx.store.cached(
+      `kv ${this.#partition} ${prefix}`,
+      [this.#partition],
+      async () => (await this.#ctx.store.range(this.#partition, { prefix, limit: 1 })).length > 0,
+    );
   }
 
   /**
-   * Reads the list in the field `field` of every value whose key starts with `prefix`, and returns the items of all these lists.
-   * Returns null, which stands for every item, if the field of one value is not a list, or if there are more than 100 values.
-   * Cached until the storage changes.
+   * Reads the list in the field `field` of every value whose key starts with `prefix`, and returns the items of all
+   * these lists. Returns null, which stands for every item, if the field of one value is not a list, or if there are
+   * more than 100 values. Cached until the storage changes.
    */
   listedUnder(prefix: string, field: string): Promise<ReadonlySet<string> | null> {
     return this.#ctx.store.cached(`kv listed ${this.#partition} ${field} ${prefix}`, [this.#partition], async () => {
@@ -96,7 +114,8 @@ export class PluginKv {
   async #write(key: string, change: (stored: string | undefined) => string | undefined): Promise<void> {
     checkKey(key);
     await this.#ctx.store.transact(async (tx) => {
-      if ((await tx.get(ENVIRONMENTS, this.#environmentId)) === undefined) throw new Error('the environment was deleted');
+      if ((await tx.get(ENVIRONMENTS, this.#environmentId)) === undefined)
+        throw new Error('the environment was deleted');
       const stored = await tx.get(this.#partition, key);
       const text = change(stored);
       if (text === stored) return;
@@ -107,7 +126,8 @@ export class PluginKv {
 }
 
 function checkKey(key: string): string {
-  if (typeof key !== 'string' || !KEY.test(key)) throw new Error('key must be 1 to 200 characters of printable ASCII without spaces');
+  if (typeof key !== 'string' || !KEY.test(key))
+    throw new Error('key must be 1 to 200 characters of printable ASCII without spaces');
   return key;
 }
 

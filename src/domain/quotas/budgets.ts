@@ -24,10 +24,15 @@ export interface ActorBudget {
 const WINDOW_MS = 60_000;
 
 /**
- * Spends an amount of the actor's budget. Throws `rate_limited` if less is left. An amount of 0 is refused only if the budget
- * was overdrawn.
+ * Spends an amount of the actor's budget. Throws `rate_limited` if less is left. An amount of 0 is refused only if the
+ * budget was overdrawn.
  */
-export async function spendBudget(ctx: BudgetContext, actor: Actor, budget: ActorBudget, amount: number): Promise<void> {
+export async function spendBudget(
+  ctx: BudgetContext,
+  actor: Actor,
+  budget: ActorBudget,
+  amount: number,
+): Promise<void> {
   if (budget.perMinute === 0) return;
   const { allowed, resetMs } = await spend(ctx, actor, budget, amount, false);
   if (allowed) return;
@@ -36,11 +41,22 @@ export async function spendBudget(ctx: BudgetContext, actor: Actor, budget: Acto
 }
 
 /** Deducts an amount that the actor has used already, even if it overdraws the budget. */
-export async function chargeBudget(ctx: BudgetContext, actor: Actor, budget: ActorBudget, amount: number): Promise<void> {
+export async function chargeBudget(
+  ctx: BudgetContext,
+  actor: Actor,
+  budget: ActorBudget,
+  amount: number,
+): Promise<void> {
   if (budget.perMinute > 0) await spend(ctx, actor, budget, amount, true);
 }
 
-function spend({ shared, clock }: BudgetContext, actor: Actor, { name, perMinute }: ActorBudget, amount: number, overdraw: boolean): Promise<RateLimitResult> {
+function spend(
+  { shared, clock }: BudgetContext,
+  actor: Actor,
+  { name, perMinute }: ActorBudget,
+  amount: number,
+  overdraw: boolean,
+): Promise<RateLimitResult> {
   // Hashed, since an id may contain any characters and be longer than a key.
   const key = `${name}/${hash('sha256', actorKey(actor), 'base64url').slice(0, 22)}`;
   return shared.spend(key, { amount, limit: perMinute, windowMs: WINDOW_MS, now: clock.monotonic(), overdraw });

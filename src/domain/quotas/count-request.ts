@@ -8,28 +8,48 @@ export interface RateLimitConfig {
   readonly rateLimit: { readonly perMinute: number; readonly files: number; readonly exempt: readonly string[] };
 }
 
-/** What a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
+/**
+ * What a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0:
+ * unlimited).
+ */
 export type RequestSource =
   | { readonly kind: 'address' | 'login' | 'files'; readonly address: string }
   | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };
 
-/** The state of a rate window, with its name and limit. A limit of 0 means that nothing was counted and everything is allowed. */
-export type CountedWindow = RateLimitResult & { readonly policy: 'default' | 'login' | 'files'; readonly limit: number };
+/**
+ * The state of a rate window, with its name and limit. A limit of 0 means that nothing was counted and everything is
+ * allowed.
+ */
+export type CountedWindow = RateLimitResult & {
+  readonly policy: 'default' | 'login' | 'files';
+  readonly limit: number;
+};
 
 const WINDOW_MS = 60_000;
 /** Login attempts per address and minute. No setting changes this. */
 const LOGINS_PER_MINUTE = 5;
-const UNLIMITED: CountedWindow = { allowed: true, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0, policy: 'default', limit: 0 };
+const UNLIMITED: CountedWindow = {
+  allowed: true,
+  remaining: Number.MAX_SAFE_INTEGER,
+  resetMs: 0,
+  policy: 'default',
+  limit: 0,
+};
 
 const exemptions = new WeakMap<readonly string[], Networks>();
 
 /**
  * Counts a request in the sliding minute of its source, over all workers. IPv6 clients are counted by /64. Addresses in
- * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are always
- * counted. Returns a promise only for what is counted.
+ * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are
+ * always counted. Returns a promise only for what is counted.
  */
-export function countRequest(ctx: Context, config: RateLimitConfig, source: RequestSource): CountedWindow | Promise<CountedWindow> {
-  if (source.kind === 'key') return source.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${source.keyId}`, source.limit);
+export function countRequest(
+  ctx: Context,
+  config: RateLimitConfig,
+  source: RequestSource,
+): CountedWindow | Promise<CountedWindow> {
+  if (source.kind === 'key')
+    return source.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${source.keyId}`, source.limit);
   const address = normaliseAddress(source.address) ?? source.address;
   if (source.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
   if (exemptNetworks(config).has(address)) return UNLIMITED;
@@ -37,7 +57,12 @@ export function countRequest(ctx: Context, config: RateLimitConfig, source: Requ
   return countIn(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
 }
 
-async function countIn(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): Promise<CountedWindow> {
+async function countIn(
+  ctx: Context,
+  policy: CountedWindow['policy'],
+  key: string,
+  limit: number,
+): Promise<CountedWindow> {
   const { allowed, remaining, resetMs } = await ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
   return { allowed, remaining, resetMs, policy, limit };
 }

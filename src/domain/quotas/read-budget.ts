@@ -9,13 +9,19 @@ export interface ReadBudgetConfig {
 }
 
 /**
- * Runs a read of an actor and charges its length to what the actor may read per minute. A read that is refused because it is
- * too long is charged like the longest one, since most of it was read. Throws `rate_limited` if more than the budget was
- * read; reads that run at the same time may exceed it together.
+ * Runs a read of an actor and charges its length to what the actor may read per minute. A read that is refused because
+ * it is too long is charged like the longest one, since most of it was read. Throws `rate_limited` if more than the
+ * budget was read; reads that run at the same time may exceed it together.
  *
  * @param maxBytes the length of the longest read
  */
-export async function chargedRead(ctx: BudgetContext, config: ReadBudgetConfig, actor: Actor, maxBytes: number, read: () => Promise<string>): Promise<string> {
+export async function chargedRead(
+  ctx: BudgetContext,
+  config: ReadBudgetConfig,
+  actor: Actor,
+  maxBytes: number,
+  read: () => Promise<string>,
+): Promise<string> {
   const budget = budgetOf(config);
   await spendBudget(ctx, actor, budget, 0);
   let bytes = 0;
@@ -32,5 +38,9 @@ export async function chargedRead(ctx: BudgetContext, config: ReadBudgetConfig, 
 }
 
 function budgetOf({ ws: { readMegabytesPerMinute } }: ReadBudgetConfig): ActorBudget {
-  return { name: 'read', perMinute: readMegabytesPerMinute * MEGABYTE, exceededMessage: `More than ${readMegabytesPerMinute} MB were read within a minute` };
+  return {
+    name: 'read',
+    perMinute: readMegabytesPerMinute * MEGABYTE,
+    exceededMessage: `More than ${readMegabytesPerMinute} MB were read within a minute`,
+  };
 }

@@ -16,8 +16,8 @@ const kinds: readonly UsageKind[] = ['comments', 'uploadBytes', 'stateBytes'];
 
 /**
  * Compares the usage counts of an environment with what it has stored, by reading all of it: once if there is no
- * difference, else twice. Counts that change meanwhile are not compared. An environment whose first count is still to be
- * made has no differences.
+ * difference, else twice. Counts that change meanwhile are not compared. An environment whose first count is still to
+ * be made has no differences.
  *
  * @returns the differences: of the total first, then by user id
  */
@@ -36,7 +36,12 @@ async function compareOnce(ctx: Context, environmentId: string): Promise<UsageDi
   const after = await readCounts(ctx, environmentId);
   return [...new Set([...before.keys(), ...stored.keys()])].sort().flatMap((key) =>
     kinds
-      .map((kind) => ({ userId: key === TOTAL_KEY ? null : unescapeId(key.slice('u/'.length)), kind, counted: at(before, key)[kind], stored: at(stored, key)[kind] }))
+      .map((kind) => ({
+        userId: key === TOTAL_KEY ? null : unescapeId(key.slice('u/'.length)),
+        kind,
+        counted: at(before, key)[kind],
+        stored: at(stored, key)[kind],
+      }))
       .filter((found) => found.counted !== found.stored && found.counted === at(after, key)[found.kind]),
   );
 }

@@ -34,7 +34,11 @@ export async function ensureCounted(ctx: Context, environmentId: string): Promis
 export async function recountUsage(ctx: Context, environmentId: string): Promise<void> {
   const { store } = ctx;
   const partition = usageOf(environmentId);
-  const before = new Map((await store.range(partition)).filter(({ key }) => key !== COUNTED_KEY).map(({ key, value }) => [key, parseUsage(value)]));
+  const before = new Map(
+    (await store.range(partition))
+      .filter(({ key }) => key !== COUNTED_KEY)
+      .map(({ key, value }) => [key, parseUsage(value)]),
+  );
   const found = await countAll(store, environmentId);
   const keys = [...new Set([...before.keys(), ...found.keys()])];
   for (let from = 0; from === 0 || from < keys.length; from += SLICE) {
@@ -53,7 +57,8 @@ export async function recountUsage(ctx: Context, environmentId: string): Promise
 export async function countAll(store: Store, environmentId: string): Promise<Counts> {
   const counts: Counts = new Map();
   for await (const partition of scanPartitions(store, threadRecordsOf(environmentId, ''))) {
-    for await (const { value } of scanEntries(store, partition, COMMENT_PREFIX)) add(counts, (JSON.parse(value) as Comment).userId, 'comments', 1);
+    for await (const { value } of scanEntries(store, partition, COMMENT_PREFIX))
+      add(counts, (JSON.parse(value) as Comment).userId, 'comments', 1);
   }
   for await (const { value } of scanEntries(store, filesOf(environmentId))) {
     const { uploadedBy, attachment } = JSON.parse(value) as StoredFile;
@@ -76,5 +81,9 @@ function add(counts: Counts, userId: string | null, kind: UsageKind, amount: num
 }
 
 function combine(a: Usage, b: Usage, sign: 1 | -1): Usage {
-  return { comments: a.comments + sign * b.comments, uploadBytes: a.uploadBytes + sign * b.uploadBytes, stateBytes: a.stateBytes + sign * b.stateBytes };
+  return {
+    comments: a.comments + sign * b.comments,
+    uploadBytes: a.uploadBytes + sign * b.uploadBytes,
+    stateBytes: a.stateBytes + sign * b.stateBytes,
+  };
 }

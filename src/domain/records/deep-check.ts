@@ -34,9 +34,8 @@ export interface DeepCounts {
 }
 
 /**
- * Reads everything in the store: records and events must be what was written (`Store.faults`) and valid JSON, an event must
- * contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be
- * intact.
+ * Reads everything in the store: records and events must be what was written (`Store.faults`) and valid JSON, an event
+ * must contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be intact.
  *
  * @param counts updated while reading, to show progress
  */
@@ -53,7 +52,12 @@ export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterab
 
 async function* damagedChain(ctx: Context, chain: AuditChain): AsyncIterable<Damage> {
   const { faults } = await verifyChain(ctx, chain);
-  for (const fault of faults) yield { kind: 'audit log', name: chain === null ? 'of the server' : `of ${chain}`, fault: `is not intact: ${fault}` };
+  for (const fault of faults)
+    yield {
+      kind: 'audit log',
+      name: chain === null ? 'of the server' : `of ${chain}`,
+      fault: `is not intact: ${fault}`,
+    };
 }
 
 async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
@@ -67,7 +71,9 @@ async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIte
 async function* damagedIn(store: Store, partition: string, counts: DeepCounts): AsyncIterable<Damage> {
   try {
     for await (const slice of scanSlices(store, partition)) {
-      for (const { key, value } of slice) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
+      for (const { key, value } of slice)
+        if (/^[[{]/.test(value) && !isJson(value))
+          yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
       counts.records += slice.length;
     }
   } catch (error) {
@@ -80,7 +86,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
   const stream = streamOf(environment);
   const name = (seq: number): string => `${environment.id} #${seq}`;
   const last = await store.lastSeq(stream);
-  for (let since = (await store.oldestSeq(stream)) - 1; since < last; ) {
+  for (let since = (await store.oldestSeq(stream)) - 1; since < last;) {
     await yieldToEventLoop();
     let events: readonly StoredEvent[];
     try {
@@ -91,8 +97,11 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
       return;
     }
     const [first] = events;
-    if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
-    for (const { seq, text } of events) if (seqOf(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or has another position' };
+    if (first === undefined || first.seq !== since + 1)
+      yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
+    for (const { seq, text } of events)
+      if (seqOf(text) !== seq)
+        yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or has another position' };
     counts.events += events.length;
     if (events.length === 0) return;
     since = events.at(-1)?.seq ?? last;
@@ -108,12 +117,19 @@ async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCo
 }
 
 /** The fault of the bytes of a file; null if there is none. */
-async function checkFile(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
-  const reader = await requireFileStorage(ctx).blobs.open(environmentId, fileId).catch(() => null);
+async function checkFile(
+  ctx: Context,
+  environmentId: string,
+  fileId: string,
+  { sha256 }: StoredFile,
+): Promise<string | null> {
+  const reader = await requireFileStorage(ctx)
+    .blobs.open(environmentId, fileId)
+    .catch(() => null);
   if (reader === null) return 'is missing on the disk';
   const hash = createHash('sha256');
   try {
-    for (let at = 0; ; ) {
+    for (let at = 0; ;) {
       const chunk = await reader.read(at, CHUNK_BYTES);
       if (chunk.byteLength === 0) break;
       hash.update(chunk);

@@ -54,18 +54,29 @@ const environmentKinds: readonly RecordKind[] = [
   { name: 'unfinished write of a shared state', partition: /^p2pstages$/, treatment: 'dropped' },
   { name: 'file', partition: /^files$/, treatment: 'exported' },
   { name: 'upload without a comment', partition: /^unlinked$/, treatment: 'derived' },
-  // Plugins keep what is meaningful in this server only: secrets shared with other servers, what they have sent already.
+  // Plugins keep what is meaningful in this server only: secrets shared with other servers, what they have sent
+  // already.
   { name: 'storage of a plugin', partition: /^pk\//, treatment: 'dropped' },
   { name: 'job of a plugin', partition: /^pq\//, treatment: 'dropped' },
   { name: 'position of a consumer', partition: /^cursors$/, treatment: 'dropped' },
   { name: 'notification', partition: /^inbox\//, key: /^[nh]\//, treatment: 'exported' },
-  { name: 'count and order of unread notifications', partition: /^inbox\//, key: /^(?:u\/|unread$)/, treatment: 'derived' },
+  {
+    name: 'count and order of unread notifications',
+    partition: /^inbox\//,
+    key: /^(?:u\/|unread$)/,
+    treatment: 'derived',
+  },
   { name: 'notified users of a comment', partition: /^notified\//, treatment: 'derived' },
   { name: 'subscription to a thread', partition: /^followers\//, key: /^s\//, treatment: 'exported' },
   { name: 'participants of a thread', partition: /^followers\//, key: /^(?:p\/|complete$)/, treatment: 'derived' },
   { name: 'notification settings', partition: /^notifyset$/, treatment: 'exported' },
   { name: 'unfinished removal of a room', partition: /^removals$/, treatment: 'dropped' },
-  { name: 'undecided item of the moderation queue', partition: /^moderation$/, key: /^(?:held|reported)\//, treatment: 'exported' },
+  {
+    name: 'undecided item of the moderation queue',
+    partition: /^moderation$/,
+    key: /^(?:held|reported)\//,
+    treatment: 'exported',
+  },
   { name: 'decided item of the moderation queue', partition: /^moderation$/, key: /^decided\//, treatment: 'dropped' },
   { name: 'index of the moderation queue', partition: /^modindex$/, treatment: 'derived' },
   { name: 'report of a comment', partition: /^reports$/, treatment: 'exported' },
@@ -76,11 +87,14 @@ const environmentKinds: readonly RecordKind[] = [
 ];
 
 /**
- * The kind of a record by its partition and key; undefined if this version does not know it. Without a key, some kind that
- * the partition can contain.
+ * The kind of a record by its partition and key; undefined if this version does not know it. Without a key, some kind
+ * that the partition can contain.
  */
 export function recordKind(partition: string, key?: string): RecordKind | undefined {
   const [, inside] = /^e\/[^/]+\/(.*)$/s.exec(partition) ?? [];
   const kinds = inside === undefined ? globalKinds : environmentKinds;
-  return kinds.find((kind) => kind.partition.test(inside ?? partition) && (key === undefined || kind.key === undefined || kind.key.test(key)));
+  return kinds.find(
+    (kind) =>
+      kind.partition.test(inside ?? partition) && (key === undefined || kind.key === undefined || kind.key.test(key)),
+  );
 }

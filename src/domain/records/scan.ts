@@ -5,12 +5,16 @@ import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
 const SLICE = 500;
 
 /**
- * The entries of a partition, in slices of `limit` entries, 500 by default; no slice is empty. `prefix` and `reverse` are those
- * of `Reader.range`. Each slice is current when it is read: entries may be put and deleted meanwhile. Other requests get turns
- * between the slices of a long scan.
+ * The entries of a partition, in slices of `limit` entries, 500 by default; no slice is empty. `prefix` and `reverse`
+ * are those of `Reader.range`. Each slice is current when it is read: entries may be put and deleted meanwhile. Other
+ * requests get turns between the slices of a long scan.
  */
-export async function* scanSlices(store: Store, partition: string, { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {}): AsyncIterable<readonly Entry[]> {
-  for (let after: string | undefined; ; ) {
+export async function* scanSlices(
+  store: Store,
+  partition: string,
+  { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {},
+): AsyncIterable<readonly Entry[]> {
+  for (let after: string | undefined; ;) {
     const slice = await store.range(partition, { prefix, after, reverse, limit });
     if (slice.length > 0) yield slice;
     if (slice.length < limit) return;
@@ -26,7 +30,7 @@ export async function* scanEntries(store: Store, partition: string, prefix = '')
 
 /** The names of the partitions that start with `prefix`, read in slices. */
 export async function* scanPartitions(store: Store, prefix: string): AsyncIterable<string> {
-  for (let after: string | undefined; ; ) {
+  for (let after: string | undefined; ;) {
     const slice = await store.partitions(prefix, { after, limit: SLICE });
     yield* slice;
     if (slice.length < SLICE) return;

@@ -29,8 +29,8 @@ export type RunExclusive = <T>(work: (documents: Documents) => Promise<T>) => Pr
 const ADMISSION_BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 
 /**
- * Runs the work on CRDT documents in one process and shares it fairly: actors are served in turn, the waiting requests are
- * bounded, and so is the time that an actor uses per minute.
+ * Runs the work on CRDT documents in one process and shares it fairly: actors are served in turn, the waiting requests
+ * are bounded, and so is the time that an actor uses per minute.
  */
 export class CrdtService {
   readonly #crdt: Crdt;
@@ -45,18 +45,27 @@ export class CrdtService {
   }
 
   /**
-   * Admits a request that works on documents, and runs it. Throws `rate_limited` if the actor has used up its time, or too
-   * many requests wait.
+   * Admits a request that works on documents, and runs it. Throws `rate_limited` if the actor has used up its time, or
+   * too many requests wait.
    *
    * @param bytes size of the request body, which stays in memory
    * @param request the request, which does its work on documents through `runExclusive`
    */
-  async admit<T>(ctx: BudgetContext, actor: Actor, bytes: number, request: (runExclusive: RunExclusive) => Promise<T>): Promise<T> {
+  async admit<T>(
+    ctx: BudgetContext,
+    actor: Actor,
+    bytes: number,
+    request: (runExclusive: RunExclusive) => Promise<T>,
+  ): Promise<T> {
     await spendBudget(ctx, actor, this.#budget, 0);
     const key = actorKey(actor);
     const release = this.#admissions.admit(key, bytes);
     if (release === null) {
-      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB per user. Try again in 1s`, 1);
+      throw new CollabError(
+        'rate_limited',
+        `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB per user. Try again in 1s`,
+        1,
+      );
     }
     try {
       return await request((work) => this.#semaphore.run(key, () => this.#run(ctx, actor, work)));
@@ -99,13 +108,17 @@ function requireResult(result: Uint8Array | CrdtFault): Uint8Array {
   if (typeof result !== 'string') return result;
   if (result === 'update') throw invalid('The state must be a Yjs update (encoding 1)');
   if (result === 'vector') throw invalid('sv must be a Yjs state vector as base64url');
-  if (result === 'stored') throw invalid('The stored state of this room is not a Yjs document: clear it, or replace it without merge=yjs');
+  if (result === 'stored')
+    throw invalid('The stored state of this room is not a Yjs document: clear it, or replace it without merge=yjs');
   throw tooComplex(result);
 }
 
 /** The error for a document that exceeds the bound on time or memory. */
 export function tooComplex(bound: 'time' | 'memory'): CollabError {
-  return new CollabError('state_too_complex', `The Yjs document is too complex: merging or comparing it takes more ${bound} than the server allows`);
+  return new CollabError(
+    'state_too_complex',
+    `The Yjs document is too complex: merging or comparing it takes more ${bound} than the server allows`,
+  );
 }
 
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);

@@ -16,7 +16,15 @@ import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
 import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
-import { deleteBytes, putBytes, readBytes, type StagedBytes, toBase64, WHOLE_BYTES, withStagedBytes } from './state-bytes.ts';
+import {
+  deleteBytes,
+  putBytes,
+  readBytes,
+  type StagedBytes,
+  toBase64,
+  WHOLE_BYTES,
+  withStagedBytes,
+} from './state-bytes.ts';
 import { consumeQuota, countUsage } from '../quotas/usage.ts';
 
 /** The precondition of a read or write. */
@@ -66,13 +74,19 @@ export function mergesByDefault({ settings }: Environment): boolean {
 }
 
 /**
- * Reads the shared state of a room, which is empty for a room without a state and for an unknown room. Throws `forbidden`,
- * `invalid_request`, and with a state vector `state_too_complex`, `rate_limited`.
+ * Reads the shared state of a room, which is empty for a room without a state and for an unknown room. Throws
+ * `forbidden`, `invalid_request`, and with a state vector `state_too_complex`, `rate_limited`.
  *
  * @param stateVector the state vector of a Yjs document, to get only what that document lacks; null for the whole state
  * @param wantsBytes whether to return the bytes
  */
-export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wantsBytes: Precondition): Promise<P2pState> {
+export async function readState(
+  ctx: Context,
+  actor: Actor,
+  roomId: string,
+  stateVector: Uint8Array | null,
+  wantsBytes: Precondition,
+): Promise<P2pState> {
   requireRead(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
@@ -89,7 +103,12 @@ export async function readState(ctx: Context, actor: Actor, roomId: string, stat
   return requireCrdt(ctx).admit(ctx, actor, 0, (runExclusive) => runExclusive(readMissing));
 }
 
-async function readWhole(ctx: Context, environmentId: string, partition: string, wantsBytes: Precondition): Promise<P2pState> {
+async function readWhole(
+  ctx: Context,
+  environmentId: string,
+  partition: string,
+  wantsBytes: Precondition,
+): Promise<P2pState> {
   for (;;) {
     const record = await readRecord(ctx.store, partition);
     const etag = etagOf(record);
@@ -97,18 +116,26 @@ async function readWhole(ctx: Context, environmentId: string, partition: string,
     const base64 = record.sizeBytes === 0 ? null : ((await readBytes(ctx.store, environmentId, partition)) ?? null);
     // All must be from one commit, which reads outside a transaction do not guarantee.
     if (etagOf(await readRecord(ctx.store, partition)) !== etag) continue;
-    if (base64 === null && record.sizeBytes > 0) throw new Error(`the bytes of the shared state in ${partition} are missing`);
+    if (base64 === null && record.sizeBytes > 0)
+      throw new Error(`the bytes of the shared state in ${partition} are missing`);
     return { record, etag, base64, unchanged: false };
   }
 }
 
 /**
- * Replaces the shared state of a room, or merges a Yjs update into it, and creates the room if necessary. Merging an update
- * that the state contains already changes nothing and emits no event. Throws `forbidden`, `invalid_request`,
+ * Replaces the shared state of a room, or merges a Yjs update into it, and creates the room if necessary. Merging an
+ * update that the state contains already changes nothing and emits no event. Throws `forbidden`, `invalid_request`,
  * `payload_too_large`, `precondition_failed`, `quota_exceeded`, and when it merges `state_too_complex`, `rate_limited`,
  * `write_conflict`.
  */
-export async function writeState(ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array, merge: boolean, precondition: Precondition): Promise<P2pState> {
+export async function writeState(
+  ctx: Context,
+  actor: Actor,
+  roomId: string,
+  bytes: Uint8Array,
+  merge: boolean,
+  precondition: Precondition,
+): Promise<P2pState> {
   requireWrite(actor, roomId);
   const { environment } = actor;
   checkRoomId(roomId, limitsOf(environment));
@@ -116,7 +143,9 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   requireSize(environment, bytes);
   const partition = p2pOf(environment.id, roomId);
   if (merge) {
-    return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (runExclusive) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, runExclusive)));
+    return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (runExclusive) =>
+      locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, runExclusive)),
+    );
   }
   return locks.run(partition, async () => {
     // Before the bytes of a large state are stored in vain.
@@ -132,7 +161,14 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
 }
 
 /** Merges outside the transaction, which may run repeatedly, and commits if the state has not changed since. */
-async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Uint8Array, precondition: Precondition, runExclusive: RunExclusive): Promise<P2pState> {
+async function mergeState(
+  ctx: Context,
+  actor: Actor,
+  roomId: string,
+  update: Uint8Array,
+  precondition: Precondition,
+  runExclusive: RunExclusive,
+): Promise<P2pState> {
   const partition = p2pOf(actor.environment.id, roomId);
   for (let attempt = 1; attempt <= MERGE_ATTEMPTS; attempt++) {
     const { before, next } = await runExclusive(async (documents) => {
@@ -150,22 +186,34 @@ async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Ui
     );
     if (written !== null) return written;
   }
-  throw new CollabError('write_conflict', 'Other writers changed the state each time it was merged: nothing was written, try again');
+  throw new CollabError(
+    'write_conflict',
+    'Other writers changed the state each time it was merged: nothing was written, try again',
+  );
 }
 
-async function mergedState(documents: Documents, base64: string | null, merges: number, update: Uint8Array): Promise<NextState> {
+async function mergedState(
+  documents: Documents,
+  base64: string | null,
+  merges: number,
+  update: Uint8Array,
+): Promise<NextState> {
   const stored = base64 === null ? null : Buffer.from(base64, 'base64');
   const merged = await documents.merge(stored, update);
   if (stored?.equals(merged) === true) return { bytes: merged, merges };
   if (merges + 1 < COMPACT_EVERY) return { bytes: merged, merges: merges + 1 };
   const compacted = await documents.compact(merged);
   if (compacted !== null) return { bytes: compacted, merges: 0 };
-  // If the state was too complex before this update, it is merged all the same, or every further update would be refused.
+  // If the state was too complex before this update, it is merged all the same, or every further update would be
+  // refused.
   if (stored === null || (await documents.compact(stored)) !== null) throw tooComplex('time');
   return { bytes: merged, merges: 0 };
 }
 
-/** Clears the shared state of a room and returns `{"deleted":true}`, also if there was none. Throws `forbidden`, `invalid_request`. */
+/**
+ * Clears the shared state of a room and returns `{"deleted":true}`, also if there was none. Throws `forbidden`,
+ * `invalid_request`.
+ */
 export async function clearState(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'write');
   requireWrite(actor, roomId);
@@ -192,7 +240,8 @@ export async function removeState(tx: Transaction, actor: Actor, roomId: string,
   await deleteBytes(tx, actor.environment.id, partition, before);
   tx.delete(partition, P2P_RECORD_KEY);
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
-  if (before.sizeBytes > 0) emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
+  if (before.sizeBytes > 0)
+    emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
 }
 
 /** The JSON text of a state that `GET` returns. */
@@ -219,7 +268,10 @@ async function readRecord(reader: Pick<Transaction, 'get'>, partition: string): 
 
 function requirePrecondition(precondition: Precondition, record: P2pRecord): void {
   if (precondition(etagOf(record), record.sizeBytes > 0)) return;
-  throw new CollabError('precondition_failed', `The precondition of If-Match or If-None-Match failed: the state is at version ${record.version}`);
+  throw new CollabError(
+    'precondition_failed',
+    `The precondition of If-Match or If-None-Match failed: the state is at version ${record.version}`,
+  );
 }
 
 function requireSize(environment: Environment, bytes: Uint8Array): void {
@@ -231,11 +283,26 @@ function unchanged(record: P2pRecord): P2pState {
 }
 
 /** Replaces a state, and creates the room if necessary. */
-async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: string, before: P2pRecord, { bytes, merges }: NextState, staged: StagedBytes): Promise<P2pState> {
+async function putState(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  roomId: string,
+  before: P2pRecord,
+  { bytes, merges }: NextState,
+  staged: StagedBytes,
+): Promise<P2pState> {
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
   const environmentId = actor.environment.id;
-  const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actorUserId(actor) };
+  const record: P2pRecord = {
+    version: before.version + 1,
+    sizeBytes: bytes.byteLength,
+    digest: digestOf(bytes),
+    merges,
+    updatedAt,
+    updatedBy: actorUserId(actor),
+  };
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
   await putBytes(tx, environmentId, p2pOf(environmentId, roomId), before, staged);
   moveUsage(tx, actor, before, record);
@@ -243,20 +310,36 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
   return { record, etag: etagOf(record), base64: null, unchanged: false };
 }
 
-/** Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible. */
+/**
+ * Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible.
+ */
 function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pRecord): void {
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (after.sizeBytes > before.sizeBytes) consumeQuota(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
   else countUsage(tx, actor.environment.id, after.updatedBy, 'stateBytes', after.sizeBytes);
 }
 
-function putRecord(tx: Transaction, actor: Actor, roomId: string, record: P2pRecord, now: number, type: EventType): void {
+function putRecord(
+  tx: Transaction,
+  actor: Actor,
+  roomId: string,
+  record: P2pRecord,
+  now: number,
+  type: EventType,
+): void {
   tx.put(p2pOf(actor.environment.id, roomId), P2P_RECORD_KEY, JSON.stringify(record));
   emitState(tx, actor, roomId, record, now, type);
 }
 
 /** Emits the event of a change, which does not contain the bytes. */
-function emitState(tx: Transaction, actor: Actor, roomId: string, { version, sizeBytes }: P2pRecord, now: number, type: EventType): void {
+function emitState(
+  tx: Transaction,
+  actor: Actor,
+  roomId: string,
+  { version, sizeBytes }: P2pRecord,
+  now: number,
+  type: EventType,
+): void {
   const userId = actorUserId(actor);
   const data = JSON.stringify({ roomId, version, sizeBytes, updatedAt: timestamp(now), updatedBy: userId });
   emitChange(tx, actor.environment, { type, at: now, roomId, threadId: null, userId, via: actor.via, data });

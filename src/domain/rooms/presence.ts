@@ -9,14 +9,18 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
 
-/** How long a user stays present after their last connection was lost. A user who reconnects within this time stays present. */
+/**
+ * How long a user stays present after their last connection was lost. A user who reconnects within this time stays
+ * present.
+ */
 export const GRACE_MS = 10_000;
 /** Owner of the memberships of lost connections, which outlive the worker that had the connection. */
 const NO_OWNER = '';
 
 /**
- * One connection in one room, as stored in shared memory. `joinedAt` and `activeAt` are shown to clients and are milliseconds
- * since the epoch. `stateAt` and `leftAt` are compared with each other and with the current time and are `Clock.monotonic`.
+ * One connection in one room, as stored in shared memory. `joinedAt` and `activeAt` are shown to clients and are
+ * milliseconds since the epoch. `stateAt` and `leftAt` are compared with each other and with the current time and are
+ * `Clock.monotonic`.
  */
 export interface Membership {
   readonly userId: string;
@@ -47,20 +51,36 @@ export interface PresentUser {
 export type Profile = Pick<User, 'name' | 'avatarUrl'>;
 
 /** The key of a room in shared memory, and the name of its topic on the bus. */
-export const presenceKey = (environmentId: string, roomId: string): string => `room/${environmentId}/${escapeId(roomId)}`;
+export const presenceKey = (environmentId: string, roomId: string): string =>
+  `room/${environmentId}/${escapeId(roomId)}`;
 
 /** The membership of a connection that joins now as the first one of its user, for `putMembership`. */
-export function newMembership({ clock }: Context, connection: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
+export function newMembership(
+  { clock }: Context,
+  connection: Pick<Membership, 'userId' | 'connectionId'>,
+  state: PresenceState | undefined,
+): Membership {
   const { userId, connectionId } = connection;
   const now = clock.now();
-  return { userId, connectionId, joinedAt: now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : clock.monotonic(), leftAt: null };
+  return {
+    userId,
+    connectionId,
+    joinedAt: now,
+    activeAt: now,
+    state: state ?? {},
+    stateAt: state === undefined ? 0 : clock.monotonic(),
+    leftAt: null,
+  };
 }
 
 /** When a user who is in a room, or within the grace period, joined it; null for one who is not. */
 export async function joinedAtOf(ctx: Context, key: string, userId: string): Promise<number | null> {
   const prefix = recordPrefix(userId);
   const records = await ctx.shared.list(key);
-  const [present] = groupByUser(records.filter(({ text }) => text.startsWith(prefix)).map(parseMembership), ctx.clock.monotonic());
+  const [present] = groupByUser(
+    records.filter(({ text }) => text.startsWith(prefix)).map(parseMembership),
+    ctx.clock.monotonic(),
+  );
   return present?.joinedAt ?? null;
 }
 
@@ -82,7 +102,9 @@ export function deleteMembership(ctx: Context, key: string, { connectionId }: Me
 /** Removes the lost connections of a user from a room before their grace period ends. Returns their connection ids. */
 export async function deleteDisconnected(ctx: Context, key: string, userId: string): Promise<string[]> {
   const prefix = recordPrefix(userId);
-  const disconnected = (await ctx.shared.list(key)).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix));
+  const disconnected = (await ctx.shared.list(key)).filter(
+    ({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix),
+  );
   await Promise.all(disconnected.map(({ name }) => ctx.shared.delete(key, name)));
   return disconnected.map(({ name }) => name);
 }
@@ -103,7 +125,10 @@ export async function membershipOf(ctx: Context, key: string, connectionId: stri
   return record === undefined ? undefined : parseMembership(record);
 }
 
-/** Whether a membership no longer counts: its connection was lost, and the grace period has ended. `now` is `Clock.monotonic`. */
+/**
+ * Whether a membership no longer counts: its connection was lost, and the grace period has ended. `now` is
+ * `Clock.monotonic`.
+ */
 export function isExpired({ leftAt }: Membership, now: number): boolean {
   return leftAt !== null && leftAt + GRACE_MS <= now;
 }
@@ -141,7 +166,10 @@ export function presenceOf(user: PresentUser, { name, avatarUrl }: Profile): Pre
   };
 }
 
-/** The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room. Throws `forbidden`, `invalid_request`. */
+/**
+ * The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room. Throws `forbidden`,
+ * `invalid_request`.
+ */
 export async function listPresence(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireRead(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
@@ -156,7 +184,10 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
   return JSON.stringify({ items: rows.filter((row) => row !== null) });
 }
 
-/** Releases the shared memory of a worker that has ended. Its connections count as lost: their users leave after the grace period. */
+/**
+ * Releases the shared memory of a worker that has ended. Its connections count as lost: their users leave after the
+ * grace period.
+ */
 export async function releaseOwner(ctx: Context, owner: string): Promise<void> {
   const records = await ctx.shared.listByOwner(owner);
   await Promise.all(records.map((record) => markDisconnected(ctx, record.key, parseMembership(record))));
@@ -182,7 +213,9 @@ export function groupByUser(memberships: readonly Membership[], now: number): Pr
     if (known === undefined) byUser.set(userId, [membership]);
     else known.push(membership);
   }
-  return [...byUser.values()].map(mergeMemberships).sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
+  return [...byUser.values()]
+    .map(mergeMemberships)
+    .sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
 }
 
 /** Merges the memberships of one user, at least one. Lost connections count only if all are lost. */

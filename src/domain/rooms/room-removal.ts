@@ -14,7 +14,21 @@ import type { Context } from '../context.ts';
 import { environmentById } from '../environments/environments.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { removeState } from './p2p-state.ts';
-import { COMMENT_PREFIX, DELETIONS_KEY, escapeId, NEWEST_KEY, removalsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadRecordsOf } from '../records/partitions.ts';
+import {
+  COMMENT_PREFIX,
+  DELETIONS_KEY,
+  escapeId,
+  NEWEST_KEY,
+  removalsOf,
+  ROOM_KEY,
+  roomKey,
+  roomRecordsOf,
+  roomsOf,
+  STATS_KEY,
+  THREAD_KEY,
+  THREAD_PREFIX,
+  threadRecordsOf,
+} from '../records/partitions.ts';
 import { requireRoom, touchRoom } from './rooms.ts';
 import { deleteComments, emitThreadDeleted } from '../comments/thread-removal.ts';
 
@@ -35,7 +49,10 @@ interface UnfinishedDeletion {
 /** What `removalsOf` contains. */
 type RoomRemoval = ThreadRemoval | UnfinishedDeletion;
 
-/** Threads deleted in one transaction. A commit of the store is bounded: a thread needs 450 bytes, and 2 500 with the longest ids. */
+/**
+ * Threads deleted in one transaction. A commit of the store is bounded: a thread needs 450 bytes, and 2 500 with the
+ * longest ids.
+ */
 const THREADS_PER_COMMIT = 2_000;
 /** Threads in one removal record. */
 const THREADS_PER_REMOVAL = 500;
@@ -49,16 +66,22 @@ const deletionKey = (roomId: string): string => `room/${escapeId(roomId)}`;
 
 /**
  * Deletes a room with its threads and its shared state, emits `thread.deleted` for every thread, and returns
- * `{"deleted":true}`. One commit makes up to 2 000 threads unreachable. A room with more loses its threads in several commits,
- * oldest first, and exists until the last one; `sweepRemovals` continues if the server ends in between. `sweepRemovals` removes
- * the comments afterwards, in slices. The next thread in the room creates it again. Throws `forbidden`, `invalid_request`,
- * `room_not_found`.
+ * `{"deleted":true}`. One commit makes up to 2 000 threads unreachable. A room with more loses its threads in several
+ * commits, oldest first, and exists until the last one; `sweepRemovals` continues if the server ends in between.
+ * `sweepRemovals` removes the comments afterwards, in slices. The next thread in the room creates it again. Throws
+ * `forbidden`, `invalid_request`, `room_not_found`.
  */
 export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
-  const deletion: UnfinishedDeletion = { roomId, via: actor.via, by: auditActorOf(ctx, actor), threads: 0, at: ctx.clock.now() };
+  const deletion: UnfinishedDeletion = {
+    roomId,
+    via: actor.via,
+    by: auditActorOf(ctx, actor),
+    threads: 0,
+    at: ctx.clock.now(),
+  };
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const finished = await ctx.store.transact(async (tx) => {
     await requireRoom(tx, partition);
@@ -70,7 +93,7 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
 
 /** Completes the deletion of a room, unless another process has done so. */
 async function continueDeletion(ctx: Context, actor: Actor, roomId: string): Promise<void> {
-  for (let finished = false; !finished; ) {
+  for (let finished = false; !finished;) {
     finished = await ctx.store.transact(async (tx) => {
       const stored = await tx.get(removalsOf(actor.environment.id), deletionKey(roomId));
       return stored === undefined || deleteThreads(ctx, tx, actor, JSON.parse(stored) as UnfinishedDeletion);
@@ -79,7 +102,12 @@ async function continueDeletion(ctx: Context, actor: Actor, roomId: string): Pro
 }
 
 /** Deletes the oldest threads of a room, and with the last ones the room itself. Returns whether it did that. */
-async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deletion: UnfinishedDeletion): Promise<boolean> {
+async function deleteThreads(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  deletion: UnfinishedDeletion,
+): Promise<boolean> {
   const environmentId = actor.environment.id;
   const { roomId } = deletion;
   const partition = roomRecordsOf(environmentId, roomId);
@@ -88,8 +116,8 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
   const oldest = (): Promise<Entry[]> => tx.range(partition, { prefix: THREAD_PREFIX, limit: THREADS_PER_COMMIT + 1 });
   let entries = await oldest();
   if (entries.length <= THREADS_PER_COMMIT) {
-    // Read before the threads, so that the last commit conflicts with new ones: a range alone does not. All commits conflict with
-    // changes of existing threads by their records.
+    // Read before the threads, so that the last commit conflicts with new ones: a range alone does not. All commits
+    // conflict with changes of existing threads by their records.
     await tx.get(partition, NEWEST_KEY);
     entries = await oldest();
   }
@@ -100,7 +128,8 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
     tx.delete(partition, key);
     const stored = await tx.get(threadRecordsOf(environmentId, threadId), THREAD_KEY);
     if (stored === undefined) continue;
-    for (const name of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(threadRecordsOf(environmentId, threadId), name);
+    for (const name of [THREAD_KEY, STATS_KEY, DELETIONS_KEY])
+      tx.delete(threadRecordsOf(environmentId, threadId), name);
     const thread = JSON.parse(stored) as ThreadRecord;
     emitThreadDeleted(tx, actor, thread, now);
     removed.push(threadId);
@@ -114,12 +143,21 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
   const threads = deletion.threads + removed.length;
   if (!isLast) {
     touchRoom(tx, environmentId, roomId, timestamp(now), -removed.length, -open);
-    tx.put(removals, deletionKey(roomId), JSON.stringify({ ...deletion, threads, at: now } satisfies UnfinishedDeletion));
+    tx.put(
+      removals,
+      deletionKey(roomId),
+      JSON.stringify({ ...deletion, threads, at: now } satisfies UnfinishedDeletion),
+    );
     return false;
   }
   tx.delete(removals, deletionKey(roomId));
   await deleteRecords(tx, actor, roomId, now);
-  await appendAuditRecord(ctx, tx, environmentId, { action: 'room.delete', target: { kind: 'room', id: roomId }, details: { threads }, actor: deletion.by });
+  await appendAuditRecord(ctx, tx, environmentId, {
+    action: 'room.delete',
+    target: { kind: 'room', id: roomId },
+    details: { threads },
+    actor: deletion.by,
+  });
   return true;
 }
 
@@ -134,8 +172,8 @@ async function deleteRecords(tx: Transaction, actor: Actor, roomId: string, now:
 }
 
 /**
- * Completes the deletions of rooms that were interrupted, removes the comments of the threads of deleted rooms, and returns
- * their number. For the background worker.
+ * Completes the deletions of rooms that were interrupted, removes the comments of the threads of deleted rooms, and
+ * returns their number. For the background worker.
  */
 export async function sweepRemovals(ctx: Context, environmentId: string): Promise<number> {
   let removed = 0;
@@ -155,7 +193,7 @@ export async function sweepRemovals(ctx: Context, environmentId: string): Promis
 
 async function removeComments(ctx: Context, environmentId: string, threadId: string): Promise<number> {
   const partition = threadRecordsOf(environmentId, threadId);
-  for (let removed = 0; ; ) {
+  for (let removed = 0; ;) {
     const count = await ctx.store.transact(async (tx) => {
       const entries = await tx.range(partition, { prefix: COMMENT_PREFIX, limit: SLICE });
       await deleteComments(tx, environmentId, partition, entries);

@@ -3,13 +3,28 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats, unusedRoom } from '../../model/room.ts';
+import {
+  inScope,
+  presentRoom,
+  type Room,
+  RoomPatchSchema,
+  type RoomRecord,
+  type RoomStats,
+  unusedRoom,
+} from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireBackend, requireRead, requireWrite } from '../access/access.ts';
 import { checkRoomId, checkMetadata } from '../input/bounds.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
-import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
+import {
+  type Filters,
+  hasFilters,
+  isUnfilteredFirstPage,
+  type ListQuery,
+  type Page,
+  parseListQuery,
+} from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from '../lists/paging.ts';
 import { ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, unescapeId } from '../records/partitions.ts';
 import { roomTextWithHeld } from '../comments/held-view.ts';
@@ -47,7 +62,10 @@ export interface RoomReadOptions {
   readonly includeComments: boolean;
   /** The query of the list of threads; all threads by default. */
   readonly query?: ListQuery | undefined;
-  /** Whether to return a room without threads (`unusedRoom`), and not to throw `room_not_found`, if nobody has used the room yet. */
+  /**
+   * Whether to return a room without threads (`unusedRoom`), and not to throw `room_not_found`, if nobody has used the
+   * room yet.
+   */
   readonly emptyIfUnused?: boolean;
   /** A bound above which the room is refused. Without it, the page ends at `MAX_PAGE_CHARS`. */
   readonly bound?: TextBound | undefined;
@@ -56,13 +74,18 @@ export interface RoomReadOptions {
 const allThreads = parseListQuery(new URLSearchParams(), 'threads');
 
 /**
- * A room with a page of its threads, newest first by default: `{"room":…,"threads":[…]}`, with `nextCursor` if there are more.
- * A user also sees what they have written in it and moderators hold, with `status: "held"`, as far as it fits: held threads are
- * on the first page, beyond its `limit`.
- * Throws `forbidden`, `invalid_request`, `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that is longer
- * than a page, and the error of `bound`.
+ * A room with a page of its threads, newest first by default: `{"room":…,"threads":[…]}`, with `nextCursor` if there
+ * are more. A user also sees what they have written in it and moderators hold, with `status: "held"`, as far as it
+ * fits: held threads are on the first page, beyond its `limit`. Throws `forbidden`, `invalid_request`,
+ * `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that is longer than a page, and the error of
+ * `bound`.
  */
-export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, emptyIfUnused = false, bound }: RoomReadOptions): Promise<TextPage> {
+export async function getRoom(
+  ctx: Context,
+  actor: Actor,
+  roomId: string,
+  { includeComments, query = allThreads, emptyIfUnused = false, bound }: RoomReadOptions,
+): Promise<TextPage> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);
@@ -73,16 +96,28 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
     if (view === null && !emptyIfUnused) throw roomNotFound();
     const list = threadList(ctx, environmentId, partition, query);
     const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
-    return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view?.text ?? JSON.stringify(unusedRoom(roomId))},"threads":` });
+    return readPage(ctx.store, query, limits.listHardCap, {
+      ...whole,
+      bound,
+      head: `{"room":${view?.text ?? JSON.stringify(unusedRoom(roomId))},"threads":`,
+    });
   };
   // Read first: what is approved in between is in both, and not in neither.
   const held = (await ownHeld(ctx, actor)).filter((item) => item.roomId === roomId);
   const own = (page: TextPage): TextPage => {
     if (held.length === 0) return page;
-    return { ...page, text: roomTextWithHeld(page.text, held, { addThreads: query.cursor === null, includeComments, maxChars: bound?.maxChars ?? MAX_PAGE_CHARS }) };
+    return {
+      ...page,
+      text: roomTextWithHeld(page.text, held, {
+        addThreads: query.cursor === null,
+        includeComments,
+        maxChars: bound?.maxChars ?? MAX_PAGE_CHARS,
+      }),
+    };
   };
   if (!isUnfilteredFirstPage(query)) return own(await read());
-  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
+  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one
+  // only.
   const key = `room ${emptyIfUnused ? 'any' : 'used'} ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
   // The error for a room that is too long is cached too, or each request would read up to the bound again.
   const result = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
@@ -90,13 +125,21 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
   return own(result);
 }
 
-/** Renders a thread with its comments; null if that is longer than `remaining` characters but fits a page of its own. */
-function withComments(ctx: Context, environmentId: string): (view: ThreadView, remaining: number) => Promise<string | null> {
+/**
+ * Renders a thread with its comments; null if that is longer than `remaining` characters but fits a page of its own.
+ */
+function withComments(
+  ctx: Context,
+  environmentId: string,
+): (view: ThreadView, remaining: number) => Promise<string | null> {
   return async ({ thread, text }, remaining) => {
     const comments = await commentsText(ctx, threadPartition(environmentId, thread.id), remaining - text.length);
     if (comments !== null) return `${text.slice(0, -1)},"comments":${comments}}`;
     if (remaining < MAX_PAGE_CHARS) return null;
-    throw new CollabError('payload_too_large', `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): leave out include=comments, and read them in pages with GET /threads/:threadId/comments?limit=100`);
+    throw new CollabError(
+      'payload_too_large',
+      `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): leave out include=comments, and read them in pages with GET /threads/:threadId/comments?limit=100`,
+    );
   };
 }
 
@@ -106,7 +149,10 @@ function asTooLong(thrown: unknown): CollabError {
   throw thrown;
 }
 
-/** Replaces the metadata of a room and returns `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */
+/**
+ * Replaces the metadata of a room and returns `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`,
+ * `invalid_request`, `room_not_found`.
+ */
 export async function patchRoom(ctx: Context, actor: Actor, roomId: string, input: unknown): Promise<string> {
   requireBackend(actor, 'write');
   requireWrite(actor, roomId);
@@ -127,8 +173,8 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
 }
 
 /**
- * Checks that a user may join a room, and creates the room if necessary, except for a viewer, who may not create anything.
- * Throws `forbidden`, `invalid_request`, `rate_limited`.
+ * Checks that a user may join a room, and creates the room if necessary, except for a viewer, who may not create
+ * anything. Throws `forbidden`, `invalid_request`, `rate_limited`.
  */
 export async function enterRoom(ctx: Context, actor: UserActor, roomId: string): Promise<void> {
   requireRead(actor, roomId);
@@ -149,7 +195,10 @@ export async function requireRoom(tx: Transaction, partition: string): Promise<R
   return JSON.parse(stored) as RoomRecord;
 }
 
-/** Creates the room in a transaction unless it exists, and returns whether it did. If so, call `touchRoom` too: it creates the stats. */
+/**
+ * Creates the room in a transaction unless it exists, and returns whether it did. If so, call `touchRoom` too: it
+ * creates the stats.
+ */
 export async function ensureRoom(tx: Transaction, environmentId: string, roomId: string, at: string): Promise<boolean> {
   const partition = roomRecordsOf(environmentId, roomId);
   if ((await tx.get(partition, ROOM_KEY)) !== undefined) return false;
@@ -161,14 +210,24 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
 }
 
 /**
- * Records activity in a room, at commit, and adds to its numbers of threads and open threads. Every change of a thread or
- * comment must call it: the write also invalidates the cached views of the room.
+ * Records activity in a room, at commit, and adds to its numbers of threads and open threads. Every change of a thread
+ * or comment must call it: the write also invalidates the cached views of the room.
  */
-export function touchRoom(tx: Transaction, environmentId: string, roomId: string, at: string, threads = 0, openThreads = 0): void {
+export function touchRoom(
+  tx: Transaction,
+  environmentId: string,
+  roomId: string,
+  at: string,
+  threads = 0,
+  openThreads = 0,
+): void {
   tx.update(roomRecordsOf(environmentId, roomId), STATS_KEY, (current) => {
     // Fast path for new comments, which change only the time.
     if (threads === 0 && openThreads === 0 && current !== undefined) return withLastActivity(current, at);
-    const stats = current === undefined ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at } : (JSON.parse(current) as RoomStats);
+    const stats =
+      current === undefined
+        ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at }
+        : (JSON.parse(current) as RoomStats);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
     return `{"threadCount":${stats.threadCount + threads},"openThreadCount":${stats.openThreadCount + openThreads},"lastActivityAt":"${lastActivityAt}"}`;
   });
@@ -195,5 +254,8 @@ const roomNotFound = (): CollabError => new CollabError('room_not_found', 'Room 
 
 function matches(room: Room, { prefix, updatedSince, metadata }: Readonly<Filters>): boolean {
   if (!hasMetadata(room.metadata, metadata)) return false;
-  return (prefix === undefined || room.roomId.startsWith(prefix)) && (updatedSince === undefined || room.updatedAt >= updatedSince);
+  return (
+    (prefix === undefined || room.roomId.startsWith(prefix)) &&
+    (updatedSince === undefined || room.updatedAt >= updatedSince)
+  );
 }

@@ -43,16 +43,22 @@ function parseChunks(value: string | undefined): ChunkList | null {
   return { id, count: Number(count) };
 }
 
-const chunkBase64 = (bytes: Uint8Array, index: number): string => toBase64(bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES));
+const chunkBase64 = (bytes: Uint8Array, index: number): string =>
+  toBase64(bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES));
 
 /** Bytes as base64. */
-export const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string => Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+export const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 
 /**
- * Reads the bytes of a state as base64. Returns undefined if there are none, and if the state was replaced in the meantime:
- * outside a transaction, compare the record before and after.
+ * Reads the bytes of a state as base64. Returns undefined if there are none, and if the state was replaced in the
+ * meantime: outside a transaction, compare the record before and after.
  */
-export async function readBytes(reader: Pick<Reader, 'get'>, environmentId: string, partition: string): Promise<string | undefined> {
+export async function readBytes(
+  reader: Pick<Reader, 'get'>,
+  environmentId: string,
+  partition: string,
+): Promise<string | undefined> {
   const value = await reader.get(partition, P2P_BYTES_KEY);
   const list = parseChunks(value);
   if (list === null) return value;
@@ -66,10 +72,15 @@ export async function readBytes(reader: Pick<Reader, 'get'>, environmentId: stri
 }
 
 /**
- * Runs `write` with the bytes of a state to be stored. The chunks of a large state are committed before, where no reader finds
- * them, and removed afterwards unless `putBytes` was committed. After a crash, `sweepStages` removes them.
+ * Runs `write` with the bytes of a state to be stored. The chunks of a large state are committed before, where no
+ * reader finds them, and removed afterwards unless `putBytes` was committed. After a crash, `sweepStages` removes them.
  */
-export async function withStagedBytes<T>(ctx: Context, environmentId: string, bytes: Uint8Array, write: (staged: StagedBytes) => Promise<T>): Promise<T> {
+export async function withStagedBytes<T>(
+  ctx: Context,
+  environmentId: string,
+  bytes: Uint8Array,
+  write: (staged: StagedBytes) => Promise<T>,
+): Promise<T> {
   if (bytes.byteLength <= WHOLE_BYTES) return write({ value: toBase64(bytes), stage: null });
   const id = newId(STAGE_PREFIX, ctx.clock.now());
   try {
@@ -92,8 +103,17 @@ async function stage(ctx: Context, environmentId: string, id: string, bytes: Uin
   return { value: renderChunks({ id, count }), stage: id };
 }
 
-/** Replaces the bytes of a state. `before` is its record, read in the transaction. Throws `write_conflict` if the stage was swept. */
-export async function putBytes(tx: Transaction, environmentId: string, partition: string, before: P2pRecord, { value, stage: id }: StagedBytes): Promise<void> {
+/**
+ * Replaces the bytes of a state. `before` is its record, read in the transaction. Throws `write_conflict` if the stage
+ * was swept.
+ */
+export async function putBytes(
+  tx: Transaction,
+  environmentId: string,
+  partition: string,
+  before: P2pRecord,
+  { value, stage: id }: StagedBytes,
+): Promise<void> {
   await deleteChunks(tx, environmentId, partition, before);
   if (id !== null) {
     await requireStage(tx, environmentId, id);
@@ -103,17 +123,34 @@ export async function putBytes(tx: Transaction, environmentId: string, partition
 }
 
 /** Deletes the bytes of a state. `before` is its record, read in the transaction. */
-export async function deleteBytes(tx: Transaction, environmentId: string, partition: string, before: P2pRecord): Promise<void> {
+export async function deleteBytes(
+  tx: Transaction,
+  environmentId: string,
+  partition: string,
+  before: P2pRecord,
+): Promise<void> {
   await deleteChunks(tx, environmentId, partition, before);
   tx.delete(partition, P2P_BYTES_KEY);
 }
 
-/** The records of the bytes of a state, which may be written in any number of commits: for an environment that nobody can read yet. */
-export function stateRecords(environmentId: string, partition: string, base64: string, now: number): readonly StateRecord[] {
+/**
+ * The records of the bytes of a state, which may be written in any number of commits: for an environment that nobody
+ * can read yet.
+ */
+export function stateRecords(
+  environmentId: string,
+  partition: string,
+  base64: string,
+  now: number,
+): readonly StateRecord[] {
   const bytes = Buffer.from(base64, 'base64');
   if (bytes.byteLength <= WHOLE_BYTES) return [{ partition, key: P2P_BYTES_KEY, value: base64 }];
   const list: ChunkList = { id: newId(STAGE_PREFIX, now), count: Math.ceil(bytes.byteLength / CHUNK_BYTES) };
-  const chunks = Array.from({ length: list.count }, (_, index) => ({ partition: p2pChunksOf(environmentId, list.id), key: String(index), value: chunkBase64(bytes, index) }));
+  const chunks = Array.from({ length: list.count }, (_, index) => ({
+    partition: p2pChunksOf(environmentId, list.id),
+    key: String(index),
+    value: chunkBase64(bytes, index),
+  }));
   return [...chunks, { partition, key: P2P_BYTES_KEY, value: renderChunks(list) }];
 }
 
@@ -139,7 +176,12 @@ async function requireStage(tx: Transaction, environmentId: string, id: string):
   throw new CollabError('write_conflict', 'Writing the state took too long: nothing was written, try again');
 }
 
-async function deleteChunks(tx: Transaction, environmentId: string, partition: string, { sizeBytes }: P2pRecord): Promise<void> {
+async function deleteChunks(
+  tx: Transaction,
+  environmentId: string,
+  partition: string,
+  { sizeBytes }: P2pRecord,
+): Promise<void> {
   // Only a state that an earlier version has stored has its bytes in this value.
   const list = sizeBytes > WHOLE_BYTES ? parseChunks(await tx.get(partition, P2P_BYTES_KEY)) : null;
   if (list !== null) deleteList(tx, environmentId, list);

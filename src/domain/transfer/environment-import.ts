@@ -40,13 +40,18 @@ export class EnvironmentImport {
     this.#files = new FileImport(ctx, environment.id);
   }
 
-  /** Begins the import of an environment that does not exist. It gets a new event stream, which starts at position 0. */
+  /**
+   * Begins the import of an environment that does not exist. It gets a new event stream, which starts at position 0.
+   */
   static async begin(ctx: Context, environment: Environment): Promise<EnvironmentImport> {
     const marker = await ImportMarker.begin(ctx, environment);
     return new EnvironmentImport(ctx, { ...environment, streamId: newStreamId() }, marker);
   }
 
-  /** Imports a checked line. Throws `invalid_request` for a misplaced one, and as `FileImport.close` for the file before it. */
+  /**
+   * Imports a checked line. Throws `invalid_request` for a misplaced one, and as `FileImport.close` for the file before
+   * it.
+   */
   async add(line: ContentLine, { number, length }: SourceLine): Promise<void> {
     if (line.type !== 'chunk') await this.#files.close();
     this.#lines++;
@@ -61,26 +66,34 @@ export class EnvironmentImport {
   }
 
   /**
-   * Makes the environment visible, with everything that gives access to it. Throws `invalid_request` unless it has as many
-   * `lines` as its last line says, `id_taken`, `slug_taken`, `internal` if files were removed during the import, and as
-   * `FileImport.close` for the last file.
+   * Makes the environment visible, with everything that gives access to it. Throws `invalid_request` unless it has as
+   * many `lines` as its last line says, `id_taken`, `slug_taken`, `internal` if files were removed during the import,
+   * and as `FileImport.close` for the last file.
    */
   async finish(lines: number): Promise<void> {
     const { id, slug } = this.environment;
     await this.#files.close();
-    if (lines !== this.#lines) throw invalid(`the environment ${slug} has ${this.#lines} lines before its end, not ${lines}`);
+    if (lines !== this.#lines)
+      throw invalid(`the environment ${slug} has ${this.#lines} lines before its end, not ${lines}`);
     await this.#records.finish();
     await this.#files.requireAll();
     await this.#ctx.store.transact(async (tx) => {
-      if ((await tx.get(ENVIRONMENTS, id)) !== undefined) throw new CollabError('id_taken', `The environment ${slug} was created by another import in the meantime`);
-      if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
+      if ((await tx.get(ENVIRONMENTS, id)) !== undefined)
+        throw new CollabError('id_taken', `The environment ${slug} was created by another import in the meantime`);
+      if ((await tx.get(SLUGS, slug)) !== undefined)
+        throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
       await this.#marker.complete(tx);
       tx.put(ENVIRONMENTS, id, JSON.stringify(this.environment));
       tx.put(SLUGS, slug, id);
       markOrderComplete(tx, id);
       for (const key of this.#keys) await putKey(tx, key);
       const target = { kind: 'environment', id } as const;
-      for (const chain of [null, id]) await appendAuditRecord(this.#ctx, tx, chain, { action: 'environment.import', target, details: { slug, lines, keys: this.#keys.length } });
+      for (const chain of [null, id])
+        await appendAuditRecord(this.#ctx, tx, chain, {
+          action: 'environment.import',
+          target,
+          details: { slug, lines, keys: this.#keys.length },
+        });
     });
   }
 
@@ -91,8 +104,10 @@ export class EnvironmentImport {
   }
 
   #addKey(data: LineOf<'key'>['data']): void {
-    if (data.environmentId !== this.environment.id) throw invalidField('data.environmentId', `must be ${this.environment.id}`, data.environmentId);
-    if (this.#keys.some(({ id }) => id === data.id)) throw invalid(`the environment has another line of the type key for ${data.id}`);
+    if (data.environmentId !== this.environment.id)
+      throw invalidField('data.environmentId', `must be ${this.environment.id}`, data.environmentId);
+    if (this.#keys.some(({ id }) => id === data.id))
+      throw invalid(`the environment has another line of the type key for ${data.id}`);
     this.#keys.push(data);
   }
 }
@@ -102,7 +117,8 @@ async function putKey(tx: Transaction, key: LineOf<'key'>['data']): Promise<void
   tx.put(keysOf(environmentId), id, JSON.stringify(key));
   if (revokedAt !== null) return;
   // A holder of that key would reach this environment instead of the one that the key was made for.
-  if ((await tx.get(KEY_HASHES, hash)) !== undefined) throw new CollabError('id_taken', `The key ${id} is a key of another environment`);
+  if ((await tx.get(KEY_HASHES, hash)) !== undefined)
+    throw new CollabError('id_taken', `The key ${id} is a key of another environment`);
   tx.put(KEY_HASHES, hash, JSON.stringify({ environmentId, keyId: id, expiresAt } satisfies KeyPointer));
 }
 

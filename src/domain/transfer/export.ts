@@ -11,8 +11,27 @@ import { SUBSCRIPTION_PREFIX } from '../notifications/followers.ts';
 import { HIDDEN_PREFIX, SHOWN_PREFIX } from '../notifications/notification-records.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
 import {
-  COMMENT_PREFIX, environmentPrefix, filesOf, followersOf, inboxOf, keysOf, moderationOf, notificationSettingsOf, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
-  THREAD_KEY, THREAD_PREFIX, threadRecordsOf, unescapeId, usersOf,
+  COMMENT_PREFIX,
+  environmentPrefix,
+  filesOf,
+  followersOf,
+  inboxOf,
+  keysOf,
+  moderationOf,
+  notificationSettingsOf,
+  P2P_RECORD_KEY,
+  p2pOf,
+  reportsOf,
+  ROOM_KEY,
+  roomRecordsOf,
+  roomsOf,
+  signingKeysOf,
+  STATS_KEY,
+  THREAD_KEY,
+  THREAD_PREFIX,
+  threadRecordsOf,
+  unescapeId,
+  usersOf,
 } from '../records/partitions.ts';
 import { statePrefix } from '../moderation/queue.ts';
 import { recordKind } from '../records/record-kinds.ts';
@@ -23,7 +42,10 @@ import { scanEntries, scanPartitions } from '../records/scan.ts';
 export interface ExportOptions {
   /** Whether to include API keys and signing secrets. */
   readonly withSecrets: boolean;
-  /** Called with a description of each file that is left out because it was deleted in the meantime or its bytes are missing. */
+  /**
+   * Called with a description of each file that is left out because it was deleted in the meantime or its bytes are
+   * missing.
+   */
   readonly onMissing: (what: string) => void;
 }
 
@@ -33,12 +55,16 @@ export function exportHead(): string {
 }
 
 /**
- * Exports an environment as the lines of docs/export-format.md, without line feeds. Each record is consistent, but the export
- * as a whole is not a snapshot if there are concurrent writes. The same content gives the same lines.
+ * Exports an environment as the lines of docs/export-format.md, without line feeds. Each record is consistent, but the
+ * export as a whole is not a snapshot if there are concurrent writes. The same content gives the same lines.
  *
  * @throws {Error} if the store contains a kind of record that this version does not know
  */
-export async function* exportEnvironment(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
+export async function* exportEnvironment(
+  ctx: Context,
+  environment: Environment,
+  options: ExportOptions,
+): AsyncIterable<string> {
   let lines = 0;
   for await (const line of environmentLines(ctx, environment, options)) {
     lines++;
@@ -47,23 +73,32 @@ export async function* exportEnvironment(ctx: Context, environment: Environment,
   yield `{"type":"end","lines":${lines}}`;
 }
 
-async function* environmentLines(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
+async function* environmentLines(
+  ctx: Context,
+  environment: Environment,
+  options: ExportOptions,
+): AsyncIterable<string> {
   const { store } = ctx;
   const { id } = environment;
   await requireKnownKinds(store, id);
   yield renderLine('environment', JSON.stringify({ ...environment, streamId: undefined }));
   for await (const { value } of scanEntries(store, signingKeysOf(id))) {
-    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield renderLine('signing-key', canonicalJson(value));
+    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret')
+      yield renderLine('signing-key', canonicalJson(value));
   }
-  if (options.withSecrets) for await (const { value } of scanEntries(store, keysOf(id))) yield renderLine('key', canonicalJson(value));
+  if (options.withSecrets)
+    for await (const { value } of scanEntries(store, keysOf(id))) yield renderLine('key', canonicalJson(value));
   for await (const { value } of scanEntries(store, usersOf(id))) yield renderLine('user', canonicalJson(value));
   for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
   const states = p2pOf(id, '');
-  for await (const partition of scanPartitions(store, states)) yield* stateLines(store, id, partition, unescapeId(partition.slice(states.length)));
+  for await (const partition of scanPartitions(store, states))
+    yield* stateLines(store, id, partition, unescapeId(partition.slice(states.length)));
   for (const state of ['held', 'reported'] as const) {
-    for await (const { value } of scanEntries(store, moderationOf(id), statePrefix(state))) yield renderLine('moderation-item', canonicalJson(value));
+    for await (const { value } of scanEntries(store, moderationOf(id), statePrefix(state)))
+      yield renderLine('moderation-item', canonicalJson(value));
   }
-  for await (const { key, value } of scanEntries(store, reportsOf(id))) yield renderLine('report', canonicalJson(value), `"reporter":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`);
+  for await (const { key, value } of scanEntries(store, reportsOf(id)))
+    yield renderLine('report', canonicalJson(value), `"reporter":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`);
   for await (const { value } of scanEntries(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
   yield* notificationLines(store, id);
 }
@@ -81,7 +116,8 @@ async function* notificationLines(store: Store, environmentId: string): AsyncIte
   }
   for await (const partition of scanPartitions(store, inboxOf(environmentId, ''))) {
     for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
-      for await (const { value } of scanEntries(store, partition, prefix)) yield renderLine('notification', canonicalJson(value), `"inApp":${prefix === SHOWN_PREFIX}`);
+      for await (const { value } of scanEntries(store, partition, prefix))
+        yield renderLine('notification', canonicalJson(value), `"inApp":${prefix === SHOWN_PREFIX}`);
     }
   }
 }
@@ -89,7 +125,8 @@ async function* notificationLines(store: Store, environmentId: string): AsyncIte
 /** Throws for a kind of record that this version does not know, which would be missing from the export. */
 async function requireKnownKinds(store: Store, environmentId: string): Promise<void> {
   for await (const partition of scanPartitions(store, environmentPrefix(environmentId))) {
-    if (recordKind(partition) === undefined) throw new Error(`the store holds ${partition}, which this version cannot export`);
+    if (recordKind(partition) === undefined)
+      throw new Error(`the store holds ${partition}, which this version cannot export`);
   }
 }
 
@@ -98,15 +135,24 @@ async function* roomLines(store: Store, environmentId: string, roomId: string): 
   const record = await store.get(partition, ROOM_KEY);
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
-  yield renderLine('room', canonicalJson(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`);
-  for await (const { value } of scanEntries(store, partition, THREAD_PREFIX)) yield* threadLines(store, environmentId, threadRecordsOf(environmentId, value));
+  yield renderLine(
+    'room',
+    canonicalJson(record),
+    `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`,
+  );
+  for await (const { value } of scanEntries(store, partition, THREAD_PREFIX))
+    yield* threadLines(store, environmentId, threadRecordsOf(environmentId, value));
 }
 
 async function* threadLines(store: Store, environmentId: string, partition: string): AsyncIterable<string> {
   const record = await store.get(partition, THREAD_KEY);
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
-  yield renderLine('thread', canonicalJson(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
+  yield renderLine(
+    'thread',
+    canonicalJson(record),
+    `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`,
+  );
   for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
     // Marks an id that a client chose but that looks generated, or an import would take the location from it.
@@ -115,7 +161,12 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   }
 }
 
-async function* stateLines(store: Store, environmentId: string, partition: string, roomId: string): AsyncIterable<string> {
+async function* stateLines(
+  store: Store,
+  environmentId: string,
+  partition: string,
+  roomId: string,
+): AsyncIterable<string> {
   for (;;) {
     const record = await store.get(partition, P2P_RECORD_KEY);
     const bytes = await readBytes(store, environmentId, partition);
@@ -127,15 +178,21 @@ async function* stateLines(store: Store, environmentId: string, partition: strin
   }
 }
 
-async function* fileLines({ blobs }: Context, environmentId: string, record: string, { onMissing }: ExportOptions): AsyncIterable<string> {
+async function* fileLines(
+  { blobs }: Context,
+  environmentId: string,
+  record: string,
+  { onMissing }: ExportOptions,
+): AsyncIterable<string> {
   const { attachment } = JSON.parse(record) as StoredFile;
   const reader = await blobs?.open(environmentId, attachment.id).catch(() => null);
   if (reader === null || reader === undefined) return onMissing(`the file ${attachment.id} (${attachment.filename})`);
   try {
     yield renderLine('file', canonicalJson(record));
-    for (let at = 0; at < attachment.sizeBytes; ) {
+    for (let at = 0; at < attachment.sizeBytes;) {
       const chunk = await reader.read(at, Math.min(CHUNK_BYTES, attachment.sizeBytes - at));
-      if (chunk.byteLength === 0) throw new Error(`the file ${attachment.id} has ${at} bytes, not ${attachment.sizeBytes}`);
+      if (chunk.byteLength === 0)
+        throw new Error(`the file ${attachment.id} has ${at} bytes, not ${attachment.sizeBytes}`);
       yield renderLine('chunk', JSON.stringify(chunk.toString('base64')));
       at += chunk.byteLength;
     }

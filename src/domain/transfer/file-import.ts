@@ -37,32 +37,43 @@ export class FileImport {
   }
 
   /**
-   * Stores the open file, if there is one. Throws an `ImportError` with `invalid_request` unless its chunks have the size and
-   * SHA-256 of its line, and with `unsupported_media` if they contradict the MIME type of its line.
+   * Stores the open file, if there is one. Throws an `ImportError` with `invalid_request` unless its chunks have the
+   * size and SHA-256 of its line, and with `unsupported_media` if they contradict the MIME type of its line.
    */
   async close(): Promise<void> {
     if (this.#open === null) return;
     const { data, line, staged } = this.#open;
     const { id, mimeType, sizeBytes } = data.attachment;
     if (staged.size !== sizeBytes || staged.sha256() !== data.sha256) {
-      throw new ImportError(line, 'invalid_request', 'data.attachment.sizeBytes and data.sha256 must be those of the chunks');
+      throw new ImportError(
+        line,
+        'invalid_request',
+        'data.attachment.sizeBytes and data.sha256 must be those of the chunks',
+      );
     }
-    const contradiction = await staged.contradictionOf(mimeType, 'as declared', requireFileStorage(this.#ctx).media, userKey(this.#environmentId, data.uploadedBy));
-    if (contradiction !== null) throw new ImportError(line, 'unsupported_media', `data.attachment.mimeType is wrong. ${contradiction}`);
+    const contradiction = await staged.contradictionOf(
+      mimeType,
+      'as declared',
+      requireFileStorage(this.#ctx).media,
+      userKey(this.#environmentId, data.uploadedBy),
+    );
+    if (contradiction !== null)
+      throw new ImportError(line, 'unsupported_media', `data.attachment.mimeType is wrong. ${contradiction}`);
     await staged.commit(this.#environmentId, id);
     this.#written++;
     this.#open = null;
   }
 
   /**
-   * Throws `internal` if stored files are missing: a concurrent `collab gc` removes files of environments that do not exist
-   * yet as orphans.
+   * Throws `internal` if stored files are missing: a concurrent `collab gc` removes files of environments that do not
+   * exist yet as orphans.
    */
   async requireAll(): Promise<void> {
     if (this.#written === 0) return;
     let found = 0;
     for await (const _ of requireFileStorage(this.#ctx).blobs.list(this.#environmentId)) found++;
-    if (found < this.#written) throw new CollabError('internal', `${this.#written - found} files were removed while they were imported`);
+    if (found < this.#written)
+      throw new CollabError('internal', `${this.#written - found} files were removed while they were imported`);
   }
 
   /** Discards the open file, if there is one. */

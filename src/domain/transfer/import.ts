@@ -11,10 +11,10 @@ import { EXPORT_FORMAT, type ExportLine, lineInput, type LineType } from './expo
 import { checkLine } from './import-checks.ts';
 
 /**
- * Imports an export line by line (docs/export-format.md). Each environment becomes visible in one commit, after its last
- * line; until then no client can reach it, and what an interrupted import leaves behind is removed by the next import of
- * that environment or by `sweepUnfinishedWork`. Call `add` for each line in order, then `finish`; after a rejection call
- * `abandon`.
+ * Imports an export line by line (docs/export-format.md). Each environment becomes visible in one commit, after its
+ * last line; until then no client can reach it, and what an interrupted import leaves behind is removed by the next
+ * import of that environment or by `sweepUnfinishedWork`. Call `add` for each line in order, then `finish`; after a
+ * rejection call `abandon`.
  */
 export class Import {
   readonly #ctx: Context;
@@ -36,7 +36,8 @@ export class Import {
 
   /**
    * Imports the next line. Throws `invalid_request` for a malformed or misplaced line, `slug_taken`, `id_taken`, and
-   * `unsupported_media` for a file whose content contradicts its MIME type. An error about an earlier line is an `ImportError`.
+   * `unsupported_media` for a file whose content contradicts its MIME type. An error about an earlier line is an
+   * `ImportError`.
    */
   async add(text: string): Promise<void> {
     this.#lines++;
@@ -45,7 +46,8 @@ export class Import {
     if (!this.#hasHeader) return this.#readHeader(type, parsed);
     if (this.#skipping && type !== 'environment') return;
     const input = lineInput(type);
-    if (input === undefined || type === 'export') throw invalid(`a line of the type ${JSON.stringify(type.slice(0, 60))} does not belong here`);
+    if (input === undefined || type === 'export')
+      throw invalid(`a line of the type ${JSON.stringify(type.slice(0, 60))} does not belong here`);
     const line = validate(input, parsed) as ExportLine<Exclude<LineType, 'export'>>;
     if (line.type === 'environment') return this.#open(line);
     const current = this.#current;
@@ -61,7 +63,8 @@ export class Import {
   /** Ends the import. Throws `invalid_request` if the last environment is incomplete. */
   finish(): void {
     if (!this.#hasHeader) throw invalid('the file is empty');
-    if (this.#current !== null) throw invalid(`the file ends in the middle of the environment ${this.#current.environment.slug}`);
+    if (this.#current !== null)
+      throw invalid(`the file ends in the middle of the environment ${this.#current.environment.slug}`);
   }
 
   /** Removes the records and files of an incomplete environment. */
@@ -71,16 +74,22 @@ export class Import {
   }
 
   #readHeader(type: string, parsed: Record<string, unknown>): void {
-    if (type !== 'export' || typeof parsed['format'] !== 'number') throw invalid('this is not a Collab export: the first line must be {"type":"export","format":1}');
-    if (parsed['format'] > EXPORT_FORMAT) throw invalid(`the export has the format ${parsed['format']} of a newer Collab; this version reads format ${EXPORT_FORMAT}`);
+    if (type !== 'export' || typeof parsed['format'] !== 'number')
+      throw invalid('this is not a Collab export: the first line must be {"type":"export","format":1}');
+    if (parsed['format'] > EXPORT_FORMAT)
+      throw invalid(
+        `the export has the format ${parsed['format']} of a newer Collab; this version reads format ${EXPORT_FORMAT}`,
+      );
     this.#hasHeader = true;
   }
 
   async #open(line: ExportLine<'environment'>): Promise<void> {
     const environment: Environment = line.data;
-    if (this.#current !== null) throw invalid(`the environment ${this.#current.environment.slug} has no line of the type end`);
+    if (this.#current !== null)
+      throw invalid(`the environment ${this.#current.environment.slug} has no line of the type end`);
     const { id, slug } = environment;
-    if (!SLUG_PATTERN.test(slug)) throw invalidField('data.slug', 'must be 1 to 63 lower-case letters, digits and inner hyphens', slug);
+    if (!SLUG_PATTERN.test(slug))
+      throw invalidField('data.slug', 'must be 1 to 63 lower-case letters, digits and inner hyphens', slug);
     checkLine(line, environment);
     this.#skipping = (await this.#ctx.store.get(ENVIRONMENTS, id)) !== undefined;
     if (this.#skipping) {
@@ -89,13 +98,15 @@ export class Import {
       return;
     }
     const existing = await this.#ctx.store.get(SLUGS, slug);
-    if (existing !== undefined) throw new CollabError('slug_taken', `Another environment (${existing}) has the slug ${slug}`);
+    if (existing !== undefined)
+      throw new CollabError('slug_taken', `Another environment (${existing}) has the slug ${slug}`);
     this.#current = await EnvironmentImport.begin(this.#ctx, environment);
   }
 }
 
 function parse(text: string): Record<string, unknown> {
-  if (isDeeperThan(text, MAX_JSON_DEPTH)) throw invalid(`it must not nest arrays and objects more than ${MAX_JSON_DEPTH} levels deep`);
+  if (isDeeperThan(text, MAX_JSON_DEPTH))
+    throw invalid(`it must not nest arrays and objects more than ${MAX_JSON_DEPTH} levels deep`);
   try {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;

@@ -12,8 +12,24 @@ import { addNotification, notificationId, notificationKey } from '../notificatio
 import { notifiedKey, putNotified } from '../notifications/notified-users.ts';
 import { parseSettings } from '../notifications/settings.ts';
 import {
-  escapeId, filesOf, NEWEST_KEY, notificationSettingsOf, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
-  threadKey, threadRecordsOf, unlinkedOf, usersOf,
+  escapeId,
+  filesOf,
+  NEWEST_KEY,
+  notificationSettingsOf,
+  P2P_RECORD_KEY,
+  p2pOf,
+  reportsOf,
+  ROOM_KEY,
+  roomKey,
+  roomRecordsOf,
+  roomsOf,
+  signingKeysOf,
+  STATS_KEY,
+  THREAD_KEY,
+  threadKey,
+  threadRecordsOf,
+  unlinkedOf,
+  usersOf,
 } from '../records/partitions.ts';
 import { putItem } from '../moderation/queue.ts';
 import { stateRecords } from '../rooms/state-bytes.ts';
@@ -50,7 +66,10 @@ interface OpenRoom {
   openThreads: number;
 }
 
-/** Writes the records of one environment from the lines of an export, in batches. Counts, orders and indexes are derived. */
+/**
+ * Writes the records of one environment from the lines of an export, in batches. Counts, orders and indexes are
+ * derived.
+ */
 export class RecordImport {
   readonly #ctx: Context;
   readonly #environmentId: string;
@@ -71,7 +90,10 @@ export class RecordImport {
     this.#marker = marker;
   }
 
-  /** Queues the records of a line. Throws `invalid_request` for a misplaced line, and for one whose record was read already. */
+  /**
+   * Queues the records of a line. Throws `invalid_request` for a misplaced line, and for one whose record was read
+   * already.
+   */
   add(line: RecordLine): void {
     if (line.type !== 'comment') this.#requireNew(line.type, idOf(line));
     switch (line.type) {
@@ -96,7 +118,9 @@ export class RecordImport {
       case 'notification-settings':
         return this.#put(notificationSettingsOf(this.#environmentId), escapeId(line.userId), parseSettings(line.data));
       case 'subscription':
-        return this.#queue((tx) => putThreadSubscription(tx, this.#environmentId, line.threadId, line.userId, line.data));
+        return this.#queue((tx) =>
+          putThreadSubscription(tx, this.#environmentId, line.threadId, line.userId, line.data),
+        );
       case 'notification':
         return this.#addNotification(line);
     }
@@ -134,7 +158,12 @@ export class RecordImport {
     const partition = p2pOf(this.#environmentId, roomId);
     this.#put(partition, P2P_RECORD_KEY, data);
     if (bytes === null) return;
-    for (const { partition: within, key, value } of stateRecords(this.#environmentId, partition, bytes, this.#ctx.clock.now())) {
+    for (const { partition: within, key, value } of stateRecords(
+      this.#environmentId,
+      partition,
+      bytes,
+      this.#ctx.clock.now(),
+    )) {
       this.#queue((tx) => tx.put(within, key, value), value.length);
     }
   }
@@ -175,7 +204,8 @@ export class RecordImport {
     this.#requireNew('comment', data.id, matches ? thread.commentIds : this.#ids);
     data.attachments.forEach((attachment, index) => {
       const expected = this.#mimeTypes.get(attachment.id) ?? attachment.mimeType;
-      if (attachment.mimeType !== expected) throw invalid(`data.attachments[${index}].mimeType must be ${expected}, as in the line of the file`);
+      if (attachment.mimeType !== expected)
+        throw invalid(`data.attachments[${index}].mimeType must be ${expected}, as in the line of the file`);
     });
     this.#queue((tx) => {
       const { partition, key } = matches ? decoded : newLocation(tx, this.#environmentId, data.threadId, now, data.id);
@@ -186,10 +216,14 @@ export class RecordImport {
   #addNotification({ data, inApp }: LineOf<'notification'>): void {
     const { userId, threadId, commentId, createdAt } = data;
     const key = notificationKey(userId, commentId, createdAt);
-    if (data.id !== notificationId(key)) throw invalid('the id of a notification must be the one that its user, comment and createdAt give');
+    if (data.id !== notificationId(key))
+      throw invalid('the id of a notification must be the one that its user, comment and createdAt give');
     this.#queue((tx) => {
       addNotification(tx, this.#environmentId, { key, inApp, notification: data });
-      putNotified(tx, this.#environmentId, threadId, notifiedKey(commentId, 0, escapeId(userId)), { at: createdAt, users: [userId] });
+      putNotified(tx, this.#environmentId, threadId, notifiedKey(commentId, 0, escapeId(userId)), {
+        at: createdAt,
+        users: [userId],
+      });
     });
   }
 
@@ -206,7 +240,11 @@ export class RecordImport {
     const room = this.#room;
     if (room === null) return;
     const { roomId, threads, openThreads, lastActivityAt } = room;
-    this.#put(roomRecordsOf(this.#environmentId, roomId), STATS_KEY, { threadCount: threads, openThreadCount: openThreads, lastActivityAt });
+    this.#put(roomRecordsOf(this.#environmentId, roomId), STATS_KEY, {
+      threadCount: threads,
+      openThreadCount: openThreads,
+      lastActivityAt,
+    });
     this.#room = null;
   }
 

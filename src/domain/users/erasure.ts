@@ -5,18 +5,25 @@ import type { Reader, StoredEvent } from '../../ports/store.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
 import type { UserView } from './users.ts';
 
-/** The start of a user event, and the end of the event of an erasure, as `renderEvent` writes them. No client can write either. */
+/**
+ * The start of a user event, and the end of the event of an erasure, as `renderEvent` writes them. No client can write
+ * either.
+ */
 const USER_EVENT_START = '{"type":"user.updated",';
 const ERASURE_END = ',"erased":true}}';
 
 type UserEvent = EventEnvelope & { readonly type: 'user.updated'; readonly data: UserView };
-type HeldEvent = EventEnvelope & { readonly type: 'moderation.held' | 'moderation.reported'; readonly data: ContentHeld & Partial<ContentReported> };
+type HeldEvent = EventEnvelope & {
+  readonly type: 'moderation.held' | 'moderation.reported';
+  readonly data: ContentHeld & Partial<ContentReported>;
+};
 type PersonalEvent = UserEvent | HeldEvent;
 
 /** The starts of the events that contain what moderators held of a user, or users reported. */
 const CONTENT_STARTS = ['{"type":"moderation.held",', '{"type":"moderation.reported",'];
 
-const isPersonal = (text: string): boolean => isUserEvent(text) || CONTENT_STARTS.some((start) => text.startsWith(start));
+const isPersonal = (text: string): boolean =>
+  isUserEvent(text) || CONTENT_STARTS.some((start) => text.startsWith(start));
 
 /** Whether a rendered event is about a user. */
 export function isUserEvent(text: string): boolean {
@@ -30,10 +37,14 @@ export function erasedUserOf(text: string): string | null {
 }
 
 /**
- * Removes the personal data of erased users from events about them, and what moderators held of them or users reported. If such a
- * user was created again, the events since then keep it. Other events are returned unchanged.
+ * Removes the personal data of erased users from events about them, and what moderators held of them or users reported.
+ * If such a user was created again, the events since then keep it. Other events are returned unchanged.
  */
-export async function redactErasedUsers(store: Reader, environmentId: string, events: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
+export async function redactErasedUsers(
+  store: Reader,
+  environmentId: string,
+  events: readonly StoredEvent[],
+): Promise<readonly StoredEvent[]> {
   if (!events.some(({ text }) => isPersonal(text))) return events;
   const createdAtById = new Map<string, string | null>();
   const redacted: StoredEvent[] = [];
@@ -47,7 +58,11 @@ export async function redactErasedUsers(store: Reader, environmentId: string, ev
     if (!createdAtById.has(userId)) createdAtById.set(userId, await createdAtOf(store, environmentId, userId));
     const createdAt = createdAtById.get(userId) ?? null;
     const isCurrent = createdAt !== null && createdAt <= envelope.at;
-    redacted.push(isCurrent ? event : { seq: event.seq, text: JSON.stringify({ ...envelope, data: withoutPersonalData(envelope) }) });
+    redacted.push(
+      isCurrent
+        ? event
+        : { seq: event.seq, text: JSON.stringify({ ...envelope, data: withoutPersonalData(envelope) }) },
+    );
   }
   return redacted;
 }
@@ -66,6 +81,18 @@ function withoutPersonalData(event: PersonalEvent): unknown {
 
 /** Lists the fields to keep, so that a field that is added to users later is not shown by mistake. */
 function withoutProfile({ id, userId, kind, createdAt, updatedAt, erased }: UserView): UserView {
-  const view = { id, userId, name: null, avatarUrl: null, kind, metadata: {}, createdAt, updatedAt, firstSeenAt: null, lastSeenAt: null, online: false };
+  const view = {
+    id,
+    userId,
+    name: null,
+    avatarUrl: null,
+    kind,
+    metadata: {},
+    createdAt,
+    updatedAt,
+    firstSeenAt: null,
+    lastSeenAt: null,
+    online: false,
+  };
   return erased === undefined ? view : { ...view, erased };
 }

@@ -19,12 +19,16 @@ interface ResponseBody {
 const idsByResponse = new WeakMap<object, readonly string[]>();
 
 /**
- * Adds `users` to the JSON of a response with threads or comments: the authors, the mentioned users and those who reacted, by
- * id. Unknown ones are absent.
+ * Adds `users` to the JSON of a response with threads or comments: the authors, the mentioned users and those who
+ * reacted, by id. Unknown ones are absent.
  *
  * @param response the text, or an object that holds the text and is never reused for another text
  */
-export async function withUsers(ctx: Context, actor: Actor, response: string | { readonly text: string | Uint8Array }): Promise<string> {
+export async function withUsers(
+  ctx: Context,
+  actor: Actor,
+  response: string | { readonly text: string | Uint8Array },
+): Promise<string> {
   const text = textOf(typeof response === 'string' ? response : response.text);
   let ids = typeof response === 'string' ? undefined : idsByResponse.get(response);
   ids ??= userIdsIn(JSON.parse(text) as ResponseBody);
@@ -33,7 +37,8 @@ export async function withUsers(ctx: Context, actor: Actor, response: string | {
   return `${text.slice(0, -1)},${users.slice(1)}`;
 }
 
-const textOf = (text: string | Uint8Array): string => (typeof text === 'string' ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString());
+const textOf = (text: string | Uint8Array): string =>
+  typeof text === 'string' ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString();
 
 function userIdsIn({ thread, threads = [], comments = [], comment, items = [] }: ResponseBody): readonly string[] {
   const ids = new Set<string>();

@@ -31,27 +31,45 @@ export interface UserLookup {
 }
 
 /**
- * Returns `{"users":{"<id>":…}}` with the name, picture and kind of users; unknown ones are absent, and it is empty without
- * `ids` and `q`. A credential that is confined to rooms searches one of its rooms, because it may not list the users of the
- * environment (decision 47). Throws `forbidden`, `invalid_request`.
+ * Returns `{"users":{"<id>":…}}` with the name, picture and kind of users; unknown ones are absent, and it is empty
+ * without `ids` and `q`. A credential that is confined to rooms searches one of its rooms, because it may not list the
+ * users of the environment (decision 47). Throws `forbidden`, `invalid_request`.
  */
-export async function lookUpUsers(ctx: Context, actor: Actor, { ids = [], q, roomId, limit = DEFAULT_FOUND }: UserLookup): Promise<string> {
+export async function lookUpUsers(
+  ctx: Context,
+  actor: Actor,
+  { ids = [], q, roomId, limit = DEFAULT_FOUND }: UserLookup,
+): Promise<string> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   if (roomId !== undefined) checkRoomId(roomId, limits);
-  if (ids.length > MAX_LOOKUP_IDS) throw invalidField('ids', `must hold at most ${MAX_LOOKUP_IDS} user ids`, ids.length);
+  if (ids.length > MAX_LOOKUP_IDS)
+    throw invalidField('ids', `must hold at most ${MAX_LOOKUP_IDS} user ids`, ids.length);
   for (const id of ids) checkId('ids', id, limits);
   if (q === undefined) return renderUsers(await usersById(ctx, actor, ids));
   if (ids.length > 0) throw new CollabError('invalid_request', 'ids and q cannot be combined: look up ids, or search');
   if (q.length > MAX_TEXT_LENGTH) throw invalidField('q', `must be at most ${MAX_TEXT_LENGTH} characters`, q.length);
-  if (limit < 1 || limit > MAX_FOUND || !Number.isInteger(limit)) throw invalidField('limit', `must be an integer between 1 and ${MAX_FOUND}`, limit);
+  if (limit < 1 || limit > MAX_FOUND || !Number.isInteger(limit))
+    throw invalidField('limit', `must be an integer between 1 and ${MAX_FOUND}`, limit);
   if (actor.rooms !== null && roomId === undefined) {
-    throw new CollabError('forbidden', 'The credential is confined to rooms: name one of them with roomId, to search the users of that room');
+    throw new CollabError(
+      'forbidden',
+      'The credential is confined to rooms: name one of them with roomId, to search the users of that room',
+    );
   }
-  const candidates = roomId === undefined ? await allUsers(ctx, actor.environment.id) : (await usersInRoom(ctx, actor, roomId)).map(searchable);
+  const candidates =
+    roomId === undefined
+      ? await allUsers(ctx, actor.environment.id)
+      : (await usersInRoom(ctx, actor, roomId)).map(searchable);
   const found = search(candidates, q, limit);
   // The candidates may be some seconds old: a user who was erased since must not appear.
-  return renderUsers(await usersById(ctx, actor, found.map(({ userId }) => userId)));
+  return renderUsers(
+    await usersById(
+      ctx,
+      actor,
+      found.map(({ userId }) => userId),
+    ),
+  );
 }
 
 /** The users with these ids, in this order; those that are unknown are absent. */
@@ -72,7 +90,10 @@ async function usersInRoom(ctx: Context, actor: Actor, roomId: string): Promise<
   return usersById(ctx, actor, [...(actor.kind === 'user' ? [actor.userId] : []), ...present, ...wrote]);
 }
 
-/** The users whose name, a word of it, or id begins with the text, as `foldText` compares: those whose name does first, then by name. */
+/**
+ * The users whose name, a word of it, or id begins with the text, as `foldText` compares: those whose name does first,
+ * then by name.
+ */
 function search(users: readonly Searchable[], q: string, limit: number): UserSummary[] {
   const text = foldText(q);
   const ranked: { readonly user: UserSummary; readonly rank: number; readonly name: string }[] = [];

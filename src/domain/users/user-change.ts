@@ -28,8 +28,12 @@ export interface UserChange {
 /** The precision of `lastSeenAt`. */
 const LAST_SEEN_PRECISION_MS = 60_000;
 
-/** Whether `lastSeenAt` is to be written. A difference in either direction counts, since the clock may have been set back. */
-export const isSeenAgain = ({ lastSeenAt }: User, now: number): boolean => lastSeenAt === null || Math.abs(now - Date.parse(lastSeenAt)) >= LAST_SEEN_PRECISION_MS;
+/**
+ * Whether `lastSeenAt` is to be written. A difference in either direction counts, since the clock may have been set
+ * back.
+ */
+export const isSeenAgain = ({ lastSeenAt }: User, now: number): boolean =>
+  lastSeenAt === null || Math.abs(now - Date.parse(lastSeenAt)) >= LAST_SEEN_PRECISION_MS;
 
 /** The user after a change; the same object if there is nothing to write. */
 export function applyChange(existing: User | null, change: UserChange, now: number): User {
@@ -40,7 +44,15 @@ export function applyChange(existing: User | null, change: UserChange, now: numb
   const setAt = nextSetAt(existing, change, at);
   const scope = { ...(tokenScope === undefined ? {} : { tokenScope }), ...(setAt === undefined ? {} : { setAt }) };
   if (existing === null) {
-    return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null, ...scope };
+    return {
+      ...emptyUser(userId),
+      ...fields,
+      createdAt: at,
+      updatedAt: at,
+      firstSeenAt: seen ? at : null,
+      lastSeenAt: seen ? at : null,
+      ...scope,
+    };
   }
   const updated = hasChanges(existing, fields);
   const seenAgain = seen && isSeenAgain(existing, now);
@@ -55,12 +67,18 @@ export function applyChange(existing: User | null, change: UserChange, now: numb
   };
 }
 
-/** The fields of a change without those of a token that a backend has changed since it was issued. `iat` has the precision of seconds. */
+/**
+ * The fields of a change without those of a token that a backend has changed since it was issued. `iat` has the
+ * precision of seconds.
+ */
 export function fieldsFor(existing: User | null, { fields, issuedAt }: UserChange): UserFields {
   const setAt = existing?.setAt;
   if (setAt === undefined || issuedAt === null) return fields;
-  const isLater = (time: string | undefined): boolean => time !== undefined && Math.floor(Date.parse(time) / 1000) > Math.floor(issuedAt / 1000);
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !isLater(setAt[name as keyof UserFields]))) as UserFields;
+  const isLater = (time: string | undefined): boolean =>
+    time !== undefined && Math.floor(Date.parse(time) / 1000) > Math.floor(issuedAt / 1000);
+  return Object.fromEntries(
+    Object.entries(fields).filter(([name]) => !isLater(setAt[name as keyof UserFields])),
+  ) as UserFields;
 }
 
 /** `setAt` after a change: the same object if it sets nothing that a backend has not set before. */
@@ -68,7 +86,9 @@ function nextSetAt(existing: User | null, { fields, issuedAt }: UserChange, at: 
   const setAt = existing?.setAt;
   if (issuedAt !== null) return setAt;
   const names = Object.keys(fields) as (keyof UserFields)[];
-  const set = names.filter((name) => setAt?.[name] === undefined || existing === null || hasChanges(existing, { [name]: fields[name] }));
+  const set = names.filter(
+    (name) => setAt?.[name] === undefined || existing === null || hasChanges(existing, { [name]: fields[name] }),
+  );
   return set.length === 0 ? setAt : { ...setAt, ...Object.fromEntries(set.map((name) => [name, at])) };
 }
 
@@ -82,13 +102,15 @@ export function tokenScopeOf({ rooms, confinedKeyId }: TokenRights, issuedAt: nu
 }
 
 /**
- * The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. The token of a confined
- * key replaces only a token of the same key, because it must not end the notifications of a user about other rooms.
+ * The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. The token of a
+ * confined key replaces only a token of the same key, because it must not end the notifications of a user about other
+ * rooms.
  */
 function nextScope(existing: User | null, next: TokenScope | undefined): TokenScope | undefined {
   const current = existing?.tokenScope;
   if (next === undefined || isSameScope(current, next)) return current;
-  if (next.confinedKeyId !== undefined && existing !== null && !isUnknownOrOf(existing, next.confinedKeyId)) return current;
+  if (next.confinedKeyId !== undefined && existing !== null && !isUnknownOrOf(existing, next.confinedKeyId))
+    return current;
   return current !== undefined && next.issuedAt < current.issuedAt ? current : next;
 }
 

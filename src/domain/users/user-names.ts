@@ -50,7 +50,10 @@ export function allUsers(ctx: Context, environmentId: string): Promise<readonly 
 async function readUsers(ctx: Context, environmentId: string): Promise<readonly Searchable[]> {
   await ensureUserOrder(ctx, environmentId);
   const users: Searchable[] = [];
-  for await (const slice of scanSlices(ctx.store, userOrderOf(environmentId), { prefix: USER_ORDER_PREFIX, reverse: true })) {
+  for await (const slice of scanSlices(ctx.store, userOrderOf(environmentId), {
+    prefix: USER_ORDER_PREFIX,
+    reverse: true,
+  })) {
     const loaded = await Promise.all(slice.map((entry) => userInOrder(ctx, environmentId, entry)));
     for (const user of loaded) if (user !== null) users.push(searchable(summaryOf(user)));
     if (users.length >= MAX_USERS) break;

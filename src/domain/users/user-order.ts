@@ -11,7 +11,8 @@ export const USER_ORDER_PREFIX = 'u/';
 /** Exists once every user is in the index: stores of earlier versions have users without an index. */
 const COMPLETE_KEY = 'complete';
 
-const orderKey = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string => `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
+const orderKey = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string =>
+  `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
 
 /** Marks the index as complete, in the transaction that creates or imports an environment. */
 export function markOrderComplete(tx: Transaction, environmentId: string): void {
@@ -24,7 +25,11 @@ export function addToOrder(tx: Transaction, environmentId: string, user: Pick<Us
 }
 
 /** Removes a user from the index, in the transaction that erases the user. */
-export function deleteFromOrder(tx: Transaction, environmentId: string, user: Pick<User, 'createdAt' | 'userId'>): void {
+export function deleteFromOrder(
+  tx: Transaction,
+  environmentId: string,
+  user: Pick<User, 'createdAt' | 'userId'>,
+): void {
   tx.delete(userOrderOf(environmentId), orderKey(user));
 }
 
@@ -36,18 +41,23 @@ export async function userInOrder(ctx: Context, environmentId: string, { key, va
   return orderKey(user) === key ? user : null;
 }
 
-/** Makes sure that every user of the environment is in the index. Costs one lookup, except for the first call after an upgrade. */
+/**
+ * Makes sure that every user of the environment is in the index. Costs one lookup, except for the first call after an
+ * upgrade.
+ */
 export async function ensureUserOrder(ctx: Context, environmentId: string): Promise<void> {
-  if ((await ctx.store.get(userOrderOf(environmentId), COMPLETE_KEY)) === undefined) await completeUserOrder(ctx, environmentId);
+  if ((await ctx.store.get(userOrderOf(environmentId), COMPLETE_KEY)) === undefined)
+    await completeUserOrder(ctx, environmentId);
 }
 
 /**
- * Adds missing users to the index and returns their number. The background worker calls it too: during a rolling upgrade, a
- * worker of an older version may create users without adding them.
+ * Adds missing users to the index and returns their number. The background worker calls it too: during a rolling
+ * upgrade, a worker of an older version may create users without adding them.
  */
 export async function completeUserOrder(ctx: Context, environmentId: string): Promise<number> {
   let missing = 0;
-  for await (const slice of scanSlices(ctx.store, usersOf(environmentId))) missing += await putMissing(ctx, environmentId, slice);
+  for await (const slice of scanSlices(ctx.store, usersOf(environmentId)))
+    missing += await putMissing(ctx, environmentId, slice);
   if ((await ctx.store.get(userOrderOf(environmentId), COMPLETE_KEY)) === undefined) {
     await ctx.store.transact((tx) => Promise.resolve(markOrderComplete(tx, environmentId)));
   }
@@ -57,7 +67,8 @@ export async function completeUserOrder(ctx: Context, environmentId: string): Pr
 async function putMissing(ctx: Context, environmentId: string, slice: readonly Entry[]): Promise<number> {
   const missing: string[] = [];
   for (const { key, value } of slice) {
-    if ((await ctx.store.get(userOrderOf(environmentId), orderKey(JSON.parse(value) as User))) === undefined) missing.push(key);
+    if ((await ctx.store.get(userOrderOf(environmentId), orderKey(JSON.parse(value) as User))) === undefined)
+      missing.push(key);
   }
   if (missing.length === 0) return 0;
   return ctx.store.transact(async (tx) => {

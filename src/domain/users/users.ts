@@ -20,13 +20,31 @@ import { readPage } from '../lists/paging.ts';
 import { removeUserNotifications } from '../notifications/removal.ts';
 import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
 import { isOnline } from './online.ts';
-import { applyChange, definedFields, emptyUser, fieldsFor, hasChanges, isSeenAgain, type TokenRights, tokenScopeOf, type UserChange, type UserFields } from './user-change.ts';
+import {
+  applyChange,
+  definedFields,
+  emptyUser,
+  fieldsFor,
+  hasChanges,
+  isSeenAgain,
+  type TokenRights,
+  tokenScopeOf,
+  type UserChange,
+  type UserFields,
+} from './user-change.ts';
 import { userMatcher } from './user-matcher.ts';
 import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
-/** The public view of a user: `email` only for backends with access to all rooms, `erased` only in the event of an erasure. */
-export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean; readonly erased?: true };
+/**
+ * The public view of a user: `email` only for backends with access to all rooms, `erased` only in the event of an
+ * erasure.
+ */
+export type UserView = Omit<User, 'email'> & {
+  readonly email?: string | null;
+  readonly online: boolean;
+  readonly erased?: true;
+};
 
 const userPut = new InputSchema(UserPutSchema);
 const locks = new KeyedLock();
@@ -39,9 +57,9 @@ export function presentUser(user: User, online: boolean, withEmail: boolean): Us
 }
 
 /**
- * Creates a user or changes the given fields, and returns `{"user":…}`. Repeating it changes nothing and emits no event. A key
- * confined to rooms can create users and not change existing ones. `input` is the parsed JSON body. Throws `forbidden`,
- * `invalid_request`.
+ * Creates a user or changes the given fields, and returns `{"user":…}`. Repeating it changes nothing and emits no
+ * event. A key confined to rooms can create users and not change existing ones. `input` is the parsed JSON body. Throws
+ * `forbidden`, `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
   const put = parsePut(actor, userId, input);
@@ -51,12 +69,18 @@ export async function putUser(ctx: Context, actor: Actor, userId: string, input:
 }
 
 /**
- * Prepares what `putUser` does, for a user to whom a token is issued in the same transaction. Validates the input, throwing as
- * `putUser` does, and resolves with the function that writes the user in the transaction.
+ * Prepares what `putUser` does, for a user to whom a token is issued in the same transaction. Validates the input,
+ * throwing as `putUser` does, and resolves with the function that writes the user in the transaction.
  *
  * @param token the rooms that the token is confined to, which are stored unless another token decides who is notified
  */
-export async function preparePutWithToken(ctx: Context, actor: Actor, userId: string, input: unknown, token: TokenRights): Promise<(tx: Transaction) => Promise<void>> {
+export async function preparePutWithToken(
+  ctx: Context,
+  actor: Actor,
+  userId: string,
+  input: unknown,
+  token: TokenRights,
+): Promise<(tx: Transaction) => Promise<void>> {
   const put = parsePut(actor, userId, input);
   const online = await isOnline(ctx, actor.environment, userId);
   return async (tx) => {
@@ -72,18 +96,29 @@ function parsePut(actor: Actor, userId: string, input: unknown): UserChange {
   const put = validate(userPut, input);
   if (put.name !== undefined) {
     checkName('name', put.name);
-    if (!showsSomething(put.name)) throw invalidField('name', 'must be 1 to 256 characters, not only white space or characters that show nothing');
+    if (!showsSomething(put.name))
+      throw invalidField('name', 'must be 1 to 256 characters, not only white space or characters that show nothing');
   }
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
-  if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
-  if (put.email !== undefined && !isEmailAddress(put.email)) throw invalidField('email', 'must be an email address', put.email);
-  return { userId, fields: definedFields(put), seen: false, issuedAt: null, createOnly: actor.rooms !== null, actorUserId: actorUserId(actor), via: actor.via };
+  if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl))
+    throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
+  if (put.email !== undefined && !isEmailAddress(put.email))
+    throw invalidField('email', 'must be an email address', put.email);
+  return {
+    userId,
+    fields: definedFields(put),
+    seen: false,
+    issuedAt: null,
+    createOnly: actor.rooms !== null,
+    actorUserId: actorUserId(actor),
+    via: actor.via,
+  };
 }
 
 /**
  * Erases the personal data of a user and returns `{"deleted":true}`. Their content stays under their id. The event
- * `user.updated` has no name, picture and metadata, and closes their sockets. If they come back with a token, they are a new
- * user. Throws `forbidden`, `invalid_request`, `user_not_found`.
+ * `user.updated` has no name, picture and metadata, and closes their sockets. If they come back with a token, they are
+ * a new user. Throws `forbidden`, `invalid_request`, `user_not_found`.
  */
 export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireBackend(actor, 'write');
@@ -101,10 +136,25 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       tx.delete(partition, key);
       deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
       tx.delete(notificationSettingsOf(actor.environment.id), key);
-      const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
-      emitUser(tx, actor.environment, erased, online, { at: now, userId: actorUserId(actor), via: actor.via, erased: true });
+      const erased: User = {
+        ...emptyUser(userId),
+        createdAt,
+        updatedAt: timestamp(now),
+        firstSeenAt: null,
+        lastSeenAt: null,
+      };
+      emitUser(tx, actor.environment, erased, online, {
+        at: now,
+        userId: actorUserId(actor),
+        via: actor.via,
+        erased: true,
+      });
       await removeItemsBy(tx, actor, userId, now);
-      await appendAuditRecord(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
+      await appendAuditRecord(ctx, tx, actor.environment.id, {
+        action: 'user.erase',
+        target: { kind: 'user', id: userId },
+        actor: auditActorOf(ctx, actor),
+      });
     }),
   );
   // The consumer of the event does this too, in case this process ends first.
@@ -112,7 +162,10 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   return DELETED;
 }
 
-/** Returns `{"user":…}`, for a key confined to rooms with name, picture and kind only. Throws `invalid_request`, `user_not_found`. */
+/**
+ * Returns `{"user":…}`, for a key confined to rooms with name, picture and kind only. Throws `invalid_request`,
+ * `user_not_found`.
+ */
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
@@ -141,25 +194,40 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
 }
 
 /**
- * The stored users that tokens left unchanged, as text and parsed, so that the next request with a token need not compare them
- * again. By the claims of the token, which are one object while the verified token is cached.
+ * The stored users that tokens left unchanged, as text and parsed, so that the next request with a token need not
+ * compare them again. By the claims of the token, which are one object while the verified token is cached.
  */
 const unchangedBy = new WeakMap<Claims, { readonly stored: string; readonly user: User }>();
 
 /**
- * Records that a user authenticated with a valid token: creates the user, or updates the fields for which there are claims.
- * Emits `user.updated` only for a new user or a changed field. `lastSeenAt` is updated at most once a minute. A field that a
- * backend has changed since the token was issued stays: the later one counts. A token without `iat` counts as issued now.
+ * Records that a user authenticated with a valid token: creates the user, or updates the fields for which there are
+ * claims. Emits `user.updated` only for a new user or a changed field. `lastSeenAt` is updated at most once a minute. A
+ * field that a backend has changed since the token was issued stays: the later one counts. A token without `iat` counts
+ * as issued now.
  */
-export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
+export async function recordUserFromToken(
+  ctx: Context,
+  environment: Environment,
+  claims: Claims,
+  via: Via,
+): Promise<User> {
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
   const now = ctx.clock.now();
   const unchanged = unchangedBy.get(claims);
-  if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now)) return unchanged.user;
+  if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now))
+    return unchanged.user;
   const { name, avatarUrl, email, metadata } = claims;
   const issuedAt = claims.issuedAt ?? now;
   const tokenScope = tokenScopeOf(claims, issuedAt);
-  const change: UserChange = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, issuedAt, tokenScope, actorUserId: claims.userId, via };
+  const change: UserChange = {
+    userId: claims.userId,
+    fields: definedFields({ name, avatarUrl, email, metadata }),
+    seen: true,
+    issuedAt,
+    tokenScope,
+    actorUserId: claims.userId,
+    via,
+  };
   if (stored !== undefined) {
     const user = JSON.parse(stored) as User;
     if (applyChange(user, change, now) === user) {
@@ -172,8 +240,8 @@ export async function recordUserFromToken(ctx: Context, environment: Environment
 }
 
 /**
- * Makes sure, in the transaction of a write, that its author exists. Creates a missing author for a write of a user, and for
- * one of a backend unless the environment requires known users. Throws `unknown_user`.
+ * Makes sure, in the transaction of a write, that its author exists. Creates a missing author for a write of a user,
+ * and for one of a backend unless the environment requires known users. Throws `unknown_user`.
  */
 export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: Actor, userId: string): Promise<void> {
   const partition = usersOf(actor.environment.id);
@@ -183,7 +251,11 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
     throw unknownUser(userId);
   }
   const now = ctx.clock.now();
-  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', issuedAt: now, actorUserId: userId, via: actor.via }, now);
+  const user = applyChange(
+    null,
+    { userId, fields: {}, seen: actor.kind === 'user', issuedAt: now, actorUserId: userId, via: actor.via },
+    now,
+  );
   tx.put(partition, key, JSON.stringify(user));
   addToOrder(tx, actor.environment.id, user);
   // A connected user has a record: one without it can have no socket but the one of this write.
@@ -191,23 +263,44 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   emitUser(tx, actor.environment, user, online, { at: now, userId, via: actor.via });
 }
 
-/** Throws `unknown_user` unless a backend may act for the user: a known one, or any if the environment does not require that. */
+/**
+ * Throws `unknown_user` unless a backend may act for the user: a known one, or any if the environment does not require
+ * that.
+ */
 export async function requireKnownUser(ctx: Context, environment: Environment, userId: string): Promise<void> {
-  if (environment.settings.requireKnownUsers && (await ctx.store.get(usersOf(environment.id), escapeId(userId))) === undefined) throw unknownUser(userId);
+  if (
+    environment.settings.requireKnownUsers &&
+    (await ctx.store.get(usersOf(environment.id), escapeId(userId))) === undefined
+  )
+    throw unknownUser(userId);
 }
 
 function unknownUser(userId: string): CollabError {
-  return new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${escapeId(userId)}`);
+  return new CollabError(
+    'unknown_user',
+    `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${escapeId(userId)}`,
+  );
 }
 
 function upsert(ctx: Context, environment: Environment, change: UserChange, online: boolean): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
-  return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change, online)));
+  return locks.run(`${partition} ${key}`, () =>
+    ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change, online)),
+  );
 }
 
-/** @param online whether the user is online, for the event: read before the transaction, which must not wait for shared memory */
-async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: UserChange, online: boolean): Promise<User> {
+/**
+ * @param online whether the user is online, for the event: read before the transaction, which must not wait for shared
+ *   memory
+ */
+async function upsertWithin(
+  ctx: Context,
+  tx: Transaction,
+  environment: Environment,
+  change: UserChange,
+  online: boolean,
+): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
   const stored = await tx.get(partition, key);
@@ -224,10 +317,16 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   return user;
 }
 
-/** Throws `forbidden` if the fields would change the user, or contain an email address, which the key must not be able to guess. */
+/**
+ * Throws `forbidden` if the fields would change the user, or contain an email address, which the key must not be able
+ * to guess.
+ */
 function requireUnchanged(existing: User, fields: UserFields): void {
   if (fields.email === undefined && !hasChanges(existing, fields)) return;
-  throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
+  throw new CollabError(
+    'forbidden',
+    'The key is confined to rooms: it creates users, and does not change one that exists',
+  );
 }
 
 const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
@@ -240,7 +339,13 @@ interface UserEventFields {
   readonly erased?: true;
 }
 
-function emitUser(tx: Transaction, environment: Environment, user: User, online: boolean, { erased, ...by }: UserEventFields): void {
+function emitUser(
+  tx: Transaction,
+  environment: Environment,
+  user: User,
+  online: boolean,
+  { erased, ...by }: UserEventFields,
+): void {
   const view = presentUser(user, online, false);
   const data = JSON.stringify(erased === undefined ? view : { ...view, erased });
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
@@ -250,8 +355,8 @@ function emitUser(tx: Transaction, environment: Environment, user: User, online:
 const seesPresence = (actor: Actor): boolean => actor.kind === 'backend' && actor.rooms === null;
 
 /**
- * A user as the actor may see it: a key that is confined to rooms sees what browsers see of others, the `sent` metadata if it has
- * just written them, and neutral values for the rest.
+ * A user as the actor may see it: a key that is confined to rooms sees what browsers see of others, the `sent` metadata
+ * if it has just written them, and neutral values for the rest.
  */
 function renderUser(actor: Actor, user: User, online: boolean, sent: Metadata = {}): string {
   if (seesPresence(actor)) return JSON.stringify(presentUser(user, online, true));

@@ -14,13 +14,18 @@ import type { Route } from './route.ts';
  *
  * @returns the body as a whole; null for a request without one, and for an upload, whose handler reads the stream
  */
-export function startBody(exchange: Exchange, { body, payload, upload, maxTextBytes }: Route): Promise<Buffer | NoBody> | null {
+export function startBody(
+  exchange: Exchange,
+  { body, payload, upload, maxTextBytes }: Route,
+): Promise<Buffer | NoBody> | null {
   if (upload === true) exchange.streamBody();
   if (maxTextBytes !== undefined) return exchange.receiveBody(maxTextBytes);
   if (payload !== undefined) return exchange.receiveBody(null);
   // A chunked body is read to its end even where none is wanted, so that the core refuses a trailer after it before
   // anything is written.
-  return body !== undefined || (exchange.head.chunked && upload !== true) ? exchange.receiveBody(MAX_JSON_BODY_BYTES) : null;
+  return body !== undefined || (exchange.head.chunked && upload !== true)
+    ? exchange.receiveBody(MAX_JSON_BODY_BYTES)
+    : null;
 }
 
 /** Lets the body of an authorized request in. */
@@ -29,12 +34,13 @@ export function admitBody(request: ApiRequest, { payload }: Route): void {
 }
 
 /**
- * Checks the size of a body, parses it as its route needs it and sets it on the request, with its idempotency key. Throws
- * `payload_too_large`, `invalid_request` for a malformed idempotency key, and as `parseJsonBody`.
+ * Checks the size of a body, parses it as its route needs it and sets it on the request, with its idempotency key.
+ * Throws `payload_too_large`, `invalid_request` for a malformed idempotency key, and as `parseJsonBody`.
  */
 export function acceptBody(request: ApiRequest, route: Route, bytes: Buffer | 'too_large'): void {
   const { caller, exchange } = request;
-  const limit = route.maxTextBytes ?? (caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes);
+  const limit =
+    route.maxTextBytes ?? (caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes);
   if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) {
     throw route.payload?.tooLarge(request.actor) ?? bodyTooLarge(limit, exchange.head.contentLength);
   }
@@ -45,7 +51,10 @@ export function acceptBody(request: ApiRequest, route: Route, bytes: Buffer | 't
 
 /** @param length as declared; null for a chunked body, of which the rest is not read */
 function bodyTooLarge(limit: number, length: number | null): CollabError {
-  return new CollabError('payload_too_large', `The body must be at most ${limit} bytes${length === null ? '' : `, not ${length}`}`);
+  return new CollabError(
+    'payload_too_large',
+    `The body must be at most ${limit} bytes${length === null ? '' : `, not ${length}`}`,
+  );
 }
 
 /** Sets the idempotency key of a request whose route takes no body. Throws `invalid_request` for a malformed one. */

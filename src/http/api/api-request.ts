@@ -19,7 +19,9 @@ const defaultQueries = new Map<ListKind, ListQuery>();
 export class ApiRequest {
   readonly services: ApiServices;
   readonly exchange: Exchange;
-  /** The headers of every response to this request, except content type and caching. Authentication adds those of CORS. */
+  /**
+   * The headers of every response to this request, except content type and caching. Authentication adds those of CORS.
+   */
   readonly headers: Header[];
   /** The backend or user that authenticated; null before that, and on a route for admins or the public. */
   caller: Actor | null = null;

@@ -17,14 +17,17 @@ import type { Route } from './route.ts';
 export type KeyLookup = AuthenticatedBackend | CollabError;
 
 /**
- * Looks up the secret key in an `Authorization` header; a promise only as with `authenticateSecretKey`. Returns the refusals
- * `missing_credentials`, `invalid_key` and `environment_disabled`; throws or rejects on internal errors only.
+ * Looks up the secret key in an `Authorization` header; a promise only as with `authenticateSecretKey`. Returns the
+ * refusals `missing_credentials`, `invalid_key` and `environment_disabled`; throws or rejects on internal errors only.
  *
  * @param authorization '' for no header
  */
 export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Promise<KeyLookup> {
   if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
-  if (!isBearer(authorization)) return missing(`Authorization must consist of the word Bearer, a space and the secret key, not ${schemeOf(authorization)}`);
+  if (!isBearer(authorization))
+    return missing(
+      `Authorization must consist of the word Bearer, a space and the secret key, not ${schemeOf(authorization)}`,
+    );
   try {
     const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
     return holder instanceof Promise ? holder.catch(asCollabError) : holder;
@@ -40,8 +43,9 @@ export function backendOf(key: KeyLookup): BackendActor {
 }
 
 /**
- * Sets the actor or the admin of a request from the credential that its route needs. Returns a promise only if that takes
- * more than the secret key. Throws or rejects with what `backendOf`, `authenticateUserOf` and `authenticateAdminOf` throw.
+ * Sets the actor or the admin of a request from the credential that its route needs. Returns a promise only if that
+ * takes more than the secret key. Throws or rejects with what `backendOf`, `authenticateUserOf` and
+ * `authenticateAdminOf` throw.
  */
 export function authenticate(request: ApiRequest, route: Route, key: KeyLookup): Promise<void> | void {
   switch (route.credential) {
@@ -52,7 +56,9 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
     case 'either':
       return authenticateBrowser(request, route.credential, key, route.allowsImpersonation === true);
     case 'admin':
-      return authenticateAdminOf(request.ctx, request.head.authorization).then((session) => void (request.adminSession = session));
+      return authenticateAdminOf(request.ctx, request.head.authorization).then(
+        (session) => void (request.adminSession = session),
+      );
     case 'public':
       return;
     default:
@@ -61,9 +67,17 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
   }
 }
 
-async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup, allowsImpersonation: boolean): Promise<void> {
+async function authenticateBrowser(
+  request: ApiRequest,
+  credential: 'user' | 'either',
+  key: KeyLookup,
+  allowsImpersonation: boolean,
+): Promise<void> {
   const { head, ctx, services, headers } = request;
-  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log, allowsImpersonation ? { key, access: 'create' } : null) : backendOf(key);
+  const caller =
+    credential === 'user' || hasOnlyUserCredentials(head)
+      ? await authenticateUserOf(ctx, head, services.log, allowsImpersonation ? { key, access: 'create' } : null)
+      : backendOf(key);
   request.caller = caller;
   headers.push(...corsHeaders(caller.environment, head.origin));
 }
@@ -81,20 +95,30 @@ export interface ImpersonationKey {
 }
 
 /**
- * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known; or the one in the parameter
- * `userId`, whom a secret key impersonates. Throws `missing_credentials`, `invalid_key`, `environment_disabled`, `invalid_token`,
- * `token_expired`, `origin_not_allowed`, and for a secret key as `impersonate`.
+ * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known; or the one in the
+ * parameter `userId`, whom a secret key impersonates. Throws `missing_credentials`, `invalid_key`,
+ * `environment_disabled`, `invalid_token`, `token_expired`, `origin_not_allowed`, and for a secret key as
+ * `impersonate`.
  *
  * @param impersonation null where secret keys may not impersonate users
  */
-export async function authenticateUserOf(ctx: Context, head: RequestHead, log: Logger, impersonation: ImpersonationKey | null = null): Promise<UserActor> {
+export async function authenticateUserOf(
+  ctx: Context,
+  head: RequestHead,
+  log: Logger,
+  impersonation: ImpersonationKey | null = null,
+): Promise<UserActor> {
   const { serviceKey, serviceToken, origin, authorization, query } = head;
   if (impersonation !== null && authorization !== '' && serviceKey === '' && serviceToken === '') {
     const userId = new URLSearchParams(query).get('userId');
     if (userId !== null) return impersonate(ctx, backendOf(impersonation.key), userId, impersonation.access);
   }
-  if (serviceKey === '') throw missing(`X-Service-Key is missing: ${impersonation === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : impersonationRemedy(impersonation.key)}`);
-  if (serviceToken === '') throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
+  if (serviceKey === '')
+    throw missing(
+      `X-Service-Key is missing: ${impersonation === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : impersonationRemedy(impersonation.key)}`,
+    );
+  if (serviceToken === '')
+    throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
   const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
   requireOrigin(actor.environment, origin);
   try {
@@ -108,12 +132,16 @@ export async function authenticateUserOf(ctx: Context, head: RequestHead, log: L
 
 /** Names the missing part of a request with `Authorization` that names no user, and what to send. */
 function impersonationRemedy(key: KeyLookup): string {
-  const sent = key instanceof CollabError ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,' : 'a secret key was sent, but no user;';
+  const sent =
+    key instanceof CollabError
+      ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,'
+      : 'a secret key was sent, but no user;';
   return `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token`;
 }
 
 async function authenticateAdminOf(ctx: Context, authorization: string): Promise<AuthenticatedAdmin> {
-  if (!isBearer(authorization)) throw missing('Send the token of an admin session in a header: Authorization: Bearer adm_…');
+  if (!isBearer(authorization))
+    throw missing('Send the token of an admin session in a header: Authorization: Bearer adm_…');
   return authenticateAdmin(ctx, authorization.slice(BEARER.length));
 }
 
@@ -126,7 +154,9 @@ function isBearer(authorization: string): boolean {
 /** Describes an `Authorization` header without its credential. */
 function schemeOf(authorization: string): string {
   const [, scheme] = /^([A-Za-z][A-Za-z-]{0,19}) /.exec(authorization) ?? [];
-  return scheme === undefined ? `a value of ${authorization.length} characters without a scheme` : `the scheme ${scheme}`;
+  return scheme === undefined
+    ? `a value of ${authorization.length} characters without a scheme`
+    : `the scheme ${scheme}`;
 }
 
 function asCollabError(thrown: unknown): CollabError {

@@ -3,8 +3,8 @@ import type { ApiRequest } from './api-request.ts';
 import type { Route } from './route.ts';
 
 /**
- * Throws `forbidden` unless the actor may use the route, in the room if the path names one. On a route for admins or the
- * public there is no actor and nothing to check.
+ * Throws `forbidden` unless the actor may use the route, in the room if the path names one. On a route for admins or
+ * the public there is no actor and nothing to check.
  */
 export function requireScope(request: ApiRequest, route: Route): void {
   const { caller } = request;

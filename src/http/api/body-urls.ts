@@ -4,8 +4,8 @@ import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts'
 const rewrites = new WeakMap<Uint8Array, { readonly baseUrl: string; readonly body: Uint8Array } | null>();
 
 /**
- * Rewrites JSON as `withFileUrls` does, so that the URLs of all attachments begin with `baseUrl`. The result is cached for
- * bytes, which must never change.
+ * Rewrites JSON as `withFileUrls` does, so that the URLs of all attachments begin with `baseUrl`. The result is cached
+ * for bytes, which must never change.
  *
  * @param baseUrlOf as `TrustedProxies.baseUrl`; not called for text, and bytes that are known, to contain no URL
  */

@@ -8,11 +8,17 @@ import type { Route } from './route.ts';
 import type { ApiServices } from './services.ts';
 
 /**
- * Counts a request against the limit of its key, if the key has one of its own, and otherwise against that of the client's
- * address. Adds the rate headers to `headers`. Throws or rejects with `rate_limited`. Does nothing if the client has gone.
- * Returns a promise only if the request is counted.
+ * Counts a request against the limit of its key, if the key has one of its own, and otherwise against that of the
+ * client's address. Adds the rate headers to `headers`. Throws or rejects with `rate_limited`. Does nothing if the
+ * client has gone. Returns a promise only if the request is counted.
  */
-export function countAgainstLimit(services: ApiServices, exchange: Exchange, route: Route | null, key: KeyLookup, headers: Header[]): Promise<void> | void {
+export function countAgainstLimit(
+  services: ApiServices,
+  exchange: Exchange,
+  route: Route | null,
+  key: KeyLookup,
+  headers: Header[],
+): Promise<void> | void {
   if (exchange.isFinished) return;
   const { ctx, config, proxies, meter } = services;
   const limit = key instanceof CollabError ? null : key.rateLimit;

@@ -44,8 +44,8 @@ const RECONNECT_MS = 2000;
 const EMPTY_COMMENT = ':\n';
 
 /**
- * The log of an environment as server-sent events: every event that the actor may see, once, in order, without a gap. What
- * a slow client has not taken stays in the log and is read when the client is ready, so a stream buffers little.
+ * The log of an environment as server-sent events: every event that the actor may see, once, in order, without a gap.
+ * What a slow client has not taken stays in the log and is read when the client is ready, so a stream buffers little.
  */
 export class EventStream implements OpenStream {
   readonly #options: EventStreamOptions;
@@ -75,9 +75,9 @@ export class EventStream implements OpenStream {
   }
 
   /**
-   * Starts the response. The first message, of the type `welcome`, names the position where the stream starts and says whether
-   * all events after `since` follow (`recovered`). If the epoch has changed or the log was trimmed, none of them follow.
-   * Rejects if the log cannot be read before the response has started.
+   * Starts the response. The first message, of the type `welcome`, names the position where the stream starts and says
+   * whether all events after `since` follow (`recovered`). If the epoch has changed or the log was trimmed, none of
+   * them follow. Rejects if the log cannot be read before the response has started.
    *
    * @param since null to start with the next commit
    */
@@ -122,7 +122,10 @@ export class EventStream implements OpenStream {
     this.#options.exchange.endStream();
   }
 
-  /** Ends the stream if its credential is no longer valid, and otherwise takes over changes of its rights. Never rejects. */
+  /**
+   * Ends the stream if its credential is no longer valid, and otherwise takes over changes of its rights. Never
+   * rejects.
+   */
   async checkCredential(): Promise<void> {
     try {
       this.#actor = await this.#options.reauthenticate();
@@ -162,7 +165,11 @@ export class EventStream implements OpenStream {
     try {
       do {
         this.#missed = false;
-        const events = await redactErasedUsers(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE, PAGE_CHARS));
+        const events = await redactErasedUsers(
+          store,
+          this.#actor.environment.id,
+          await store.events(this.#streamName, this.#position, PAGE_SIZE, PAGE_CHARS),
+        );
         if (exchange.isFinished) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();

@@ -17,7 +17,11 @@ const NO_PARTS: ReadonlySet<Part> = new Set();
 /** The parameter `include` of a route that can add these parts to its response. */
 export function includeParameter(...parts: readonly Part[]): Parameter {
   const description = `Separated by commas. ${parts.map((part) => `\`${part}\`: ${texts[part]}`).join('. ')}.`;
-  return { name: 'include', schema: Type.String({ pattern: `^(?:${parts.join('|')})(?:,(?:${parts.join('|')}))*$`, description }), example: parts.at(-1) };
+  return {
+    name: 'include',
+    schema: Type.String({ pattern: `^(?:${parts.join('|')})(?:,(?:${parts.join('|')}))*$`, description }),
+    example: parts.at(-1),
+  };
 }
 
 /** The parts that the query asks for. Throws `invalid_request` for any other than `allowed`. */
@@ -26,17 +30,31 @@ export function includedParts(request: ApiRequest, ...allowed: readonly Part[]):
   if (value === null) return NO_PARTS;
   const parts = value.split(',');
   if (parts.some((part) => !allowed.includes(part as Part))) {
-    throw invalidField('include', allowed.length === 1 ? `must be ${allowed[0]}` : `must be ${allowed.join(' or ')}, or several of them separated by commas`, value);
+    throw invalidField(
+      'include',
+      allowed.length === 1
+        ? `must be ${allowed[0]}`
+        : `must be ${allowed.join(' or ')}, or several of them separated by commas`,
+      value,
+    );
   }
   return new Set(parts as Part[]);
 }
 
 /** 200 with a page; a promise of it if the query asks for `users`, which are added then. */
-export function pageWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, list: Page): ApiResponse | Promise<ApiResponse> {
+export function pageWithUsers(
+  { ctx, actor }: ApiRequest,
+  included: ReadonlySet<Part>,
+  list: Page,
+): ApiResponse | Promise<ApiResponse> {
   return included.has('users') ? withUsers(ctx, actor, list).then((text) => page({ ...list, text })) : page(list);
 }
 
 /** 200 with JSON text; a promise of it if the query asks for `users`, which are added then. */
-export function okWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, text: string): ApiResponse | Promise<ApiResponse> {
+export function okWithUsers(
+  { ctx, actor }: ApiRequest,
+  included: ReadonlySet<Part>,
+  text: string,
+): ApiResponse | Promise<ApiResponse> {
   return included.has('users') ? withUsers(ctx, actor, text).then(ok) : ok(text);
 }

@@ -24,27 +24,27 @@ interface EtagParts {
 const partsByActor = new WeakMap<Actor, EtagParts>();
 
 /**
- * The ETag of a list that changes only with an event of its environment. It is made of epoch and position of the stream, the
- * path and query of the list, and the actor.
+ * The ETag of a list that changes only with an event of its environment. It is made of epoch and position of the
+ * stream, the path and query of the list, and the actor.
  *
- * @param seq the last position of the environment, read before the list is read, so that the ETag never stands for a later
- *   state than the one that is sent
+ * @param seq the last position of the environment, read before the list is read, so that the ETag never stands for a
+ *   later state than the one that is sent
  */
 export function listEtag({ ctx, actor, head }: ApiRequest, seq: number): string {
   return `W/"${epochOf(ctx.store, actor.environment)}-${seq}-${listHash(actor, head)}"`;
 }
 
 /**
- * Whether `If-None-Match` names this ETag. `*`, which stands for anything that exists, does not count: at this point the list
- * is not known to exist.
+ * Whether `If-None-Match` names this ETag. `*`, which stands for anything that exists, does not count: at this point
+ * the list is not known to exist.
  */
 export function namesEtag(head: RequestHead, etag: string): boolean {
   return head.ifNoneMatch !== '' && head.ifNoneMatch !== '*' && !isModified(head, etag);
 }
 
 /**
- * Adds an ETag to the response with a list, or returns a 304 if the client has that ETag. It is made of the content of the list:
- * for lists that can change without an event, so that `listEtag` would miss a change.
+ * Adds an ETag to the response with a list, or returns a 304 if the client has that ETag. It is made of the content of
+ * the list: for lists that can change without an event, so that `listEtag` would miss a change.
  */
 export function withContentEtag({ ctx, head }: ApiRequest, response: ApiResponse): ApiResponse {
   const etag = `W/"${ctx.store.epoch}-${contentHash(response.body)}"`;

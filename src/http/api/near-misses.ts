@@ -26,18 +26,29 @@ const MAX_COMPARED = 100;
 const METADATA_FILTER = 'metadata.';
 
 /**
- * Looks for misspelled names of parameters and fields, which are ignored otherwise (decision 57). Adds `Collab-Hint` to the
- * headers of the response, or throws `invalid_request` if the environment is strict.
+ * Looks for misspelled names of parameters and fields, which are ignored otherwise (decision 57). Adds `Collab-Hint` to
+ * the headers of the response, or throws `invalid_request` if the environment is strict.
  */
 export function checkNames(request: ApiRequest, route: Route): void {
   const findings: Findings = { misses: [], compared: 0 };
-  if (request.head.query !== '' && route.query !== undefined) checkQuery(request.search, route.query.map(({ name }) => name), findings);
+  if (request.head.query !== '' && route.query !== undefined)
+    checkQuery(
+      request.search,
+      route.query.map(({ name }) => name),
+      findings,
+    );
   if (route.body !== undefined) checkFields(route.body, request.body, '', findings);
   const { misses } = findings;
   const [first] = misses;
   if (first === undefined) return;
   if (request.caller?.environment.settings.strict === true) throw nearMissError(first);
-  request.headers.push(['Collab-Hint', misses.slice(0, MAX_MISSES).map(({ path, meant }) => `${path} is unknown and was ignored: did you mean ${meant}?`).join(' ')]);
+  request.headers.push([
+    'Collab-Hint',
+    misses
+      .slice(0, MAX_MISSES)
+      .map(({ path, meant }) => `${path} is unknown and was ignored: did you mean ${meant}?`)
+      .join(' '),
+  ]);
 }
 
 function nearMissError({ path, meant }: NearMiss): CollabError {

@@ -7,7 +7,10 @@ const CHECK_MS = 1_000;
 
 /** An open event stream, as the process that serves it manages it. */
 export interface OpenStream {
-  /** Ends the stream if its credential is no longer valid, and otherwise takes over changes of its rights. Never rejects. */
+  /**
+   * Ends the stream if its credential is no longer valid, and otherwise takes over changes of its rights. Never
+   * rejects.
+   */
   checkCredential(): Promise<void>;
   end(): void;
 }
@@ -47,8 +50,8 @@ export class OpenStreams {
   }
 
   /**
-   * The frame of an event that was just committed and holds no file, which is the same for every stream of its environment.
-   * It is encoded for the first stream and cached for the others.
+   * The frame of an event that was just committed and holds no file, which is the same for every stream of its
+   * environment. It is encoded for the first stream and cached for the others.
    */
   liveFrame(epoch: string, event: StoredEvent): string | Uint8Array {
     if (event !== this.#lastEvent) {

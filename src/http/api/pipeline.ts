@@ -18,9 +18,9 @@ import type { Route } from './route.ts';
 import type { ApiServices } from './services.ts';
 
 /**
- * The REST API. `serve` takes each request through the same steps in the same order, so that one with several faults always
- * gets the same refusal (docs/errors.md): rate limit 429, route 404, credential 401, scope 403, body 413 and 400. The
- * handler of the route validates the rest of the input, except misspelled names (`checkNames`).
+ * The REST API. `serve` takes each request through the same steps in the same order, so that one with several faults
+ * always gets the same refusal (docs/errors.md): rate limit 429, route 404, credential 401, scope 403, body 413 and
+ * 400. The handler of the route validates the rest of the input, except misspelled names (`checkNames`).
  */
 export class ApiPipeline {
   readonly #services: ApiServices;
@@ -32,8 +32,8 @@ export class ApiPipeline {
   }
 
   /**
-   * Answers a request whose path is `API_PREFIX` or below. Must be called in the callback that delivered the request. Never
-   * rejects. Of the steps before the handler, most requests only wait for the count of the rate limit.
+   * Answers a request whose path is `API_PREFIX` or below. Must be called in the callback that delivered the request.
+   * Never rejects. Of the steps before the handler, most requests only wait for the count of the rate limit.
    */
   async serve(exchange: Exchange): Promise<void> {
     const services = this.#services;
@@ -54,13 +54,20 @@ export class ApiPipeline {
       const counted = countAgainstLimit(services, exchange, route, key, headers);
       if (counted !== undefined) await counted;
 
-      if (match === null || route === null) throw routeNotFound(exchange.head, this.#router.at(subpath).map((other) => other.method));
+      if (match === null || route === null)
+        throw routeNotFound(
+          exchange.head,
+          this.#router.at(subpath).map((other) => other.method),
+        );
       const request = new ApiRequest(services, exchange, match.params, headers);
 
       const authenticated = authenticate(request, route, key);
       if (authenticated !== undefined) await authenticated;
       requireScope(request, route);
-      const spent = request.caller !== null && route.access !== 'read' && route.method !== 'GET' ? countWrite(services.ctx, request.caller) : undefined;
+      const spent =
+        request.caller !== null && route.access !== 'read' && route.method !== 'GET'
+          ? countWrite(services.ctx, request.caller)
+          : undefined;
       if (spent !== undefined) await spent;
 
       admitBody(request, route);
@@ -71,7 +78,10 @@ export class ApiPipeline {
       } else acceptNoBody(request, route);
 
       checkNames(request, route);
-      const etag = route.conditions === 'log' ? listEtag(request, await services.ctx.store.lastSeq(streamOf(request.actor.environment))) : null;
+      const etag =
+        route.conditions === 'log'
+          ? listEtag(request, await services.ctx.store.lastSeq(streamOf(request.actor.environment)))
+          : null;
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
 
       const response = await route.handle(request);

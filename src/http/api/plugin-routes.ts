@@ -18,8 +18,8 @@ const statuses = new Set([200, 201, 400, 401, 403, 404, 409, 410]);
 const contentTypes = new Set(['application/json', 'text/html; charset=utf-8', 'text/plain; charset=utf-8']);
 
 /**
- * The routes of plugins as routes of the API, at `/plugins/<plugin>/<environment slug>/<path>`: they go through the same steps.
- * Not part of the OpenAPI document, which is the same for every server.
+ * The routes of plugins as routes of the API, at `/plugins/<plugin>/<environment slug>/<path>`: they go through the
+ * same steps. Not part of the OpenAPI document, which is the same for every server.
  */
 export function pluginRoutes(routes: readonly PluginRoute[]): Route[] {
   return routes.map((route) => {
@@ -46,7 +46,12 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   if (!isUtf8(request.bytes)) throw new CollabError('invalid_request', 'The body must be UTF-8');
   const { caller, head, search } = request;
   if (caller?.kind === 'user') requireUnconfinedKey(caller, 'call routes of plugins');
-  const call = { userId: caller?.kind === 'user' ? caller.userId : null, query: Object.fromEntries(search), body: request.bytes.toString('utf8'), headers: head.fields };
+  const call = {
+    userId: caller?.kind === 'user' ? caller.userId : null,
+    query: Object.fromEntries(search),
+    body: request.bytes.toString('utf8'),
+    headers: head.fields,
+  };
   try {
     return responseOf(await run(call, { environment: { id, slug }, config }));
   } catch (thrown) {
@@ -57,7 +62,10 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   }
 }
 
-/** Stands in the path for the environment of the credential: a page need not know its name, and no environment has this one. */
+/**
+ * Stands in the path for the environment of the credential: a page need not know its name, and no environment has this
+ * one.
+ */
 const OWN = '-';
 
 /** The environment in the path, which must be that of the credential. */
@@ -66,7 +74,10 @@ async function environmentOf(request: ApiRequest): Promise<Environment> {
   const own = request.caller?.environment;
   if (own !== undefined) {
     if (own.slug === slug || slug === OWN) return own;
-    throw new CollabError('environment_not_found', `The credential is not one of the environment ${slug.slice(0, 128)}`);
+    throw new CollabError(
+      'environment_not_found',
+      `The credential is not one of the environment ${slug.slice(0, 128)}`,
+    );
   }
   const environment = await findEnvironment(request.ctx, slug);
   if (environment.slug !== slug) throw routeNotFound(request.head);
@@ -75,11 +86,15 @@ async function environmentOf(request: ApiRequest): Promise<Environment> {
 }
 
 function responseOf({ status, body, contentType = 'application/json' }: RouteResponse): ApiResponse {
-  if (!statuses.has(status) || !contentTypes.has(contentType) || typeof body !== 'string') throw new Error('the answer has a status, content type or body that the API does not allow');
+  if (!statuses.has(status) || !contentTypes.has(contentType) || typeof body !== 'string')
+    throw new Error('the answer has a status, content type or body that the API does not allow');
   if (body.length > MAX_RESPONSE_LENGTH) throw new Error(`the answer is longer than ${MAX_RESPONSE_LENGTH} characters`);
   if (contentType === 'application/json') return { status, body };
   // Pages of plugins may not run scripts: they share the origin of the API.
   const policy = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'";
-  const head: Header = ['Content-Type', `${contentType}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n${policy}`];
+  const head: Header = [
+    'Content-Type',
+    `${contentType}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n${policy}`,
+  ];
   return { status, body, head };
 }

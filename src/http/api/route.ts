@@ -16,15 +16,19 @@ export interface Route {
   /** Longer text for the document, if the summary is not enough. */
   readonly description?: string;
   /**
-   * The credential that the route requires: `secret` is `Authorization: Bearer sk_…`, `user` a publishable key and a user
-   * token, `either` one or the other, `admin` `Authorization: Bearer adm_…`, `public` none.
+   * The credential that the route requires: `secret` is `Authorization: Bearer sk_…`, `user` a publishable key and a
+   * user token, `either` one or the other, `admin` `Authorization: Bearer adm_…`, `public` none.
    */
   readonly credential: 'secret' | 'user' | 'either' | 'admin' | 'public';
-  /** Whether a secret key may be sent instead of the credential `user`, to impersonate the user in the parameter `userId`. */
+  /**
+   * Whether a secret key may be sent instead of the credential `user`, to impersonate the user in the parameter
+   * `userId`.
+   */
   readonly allowsImpersonation?: boolean;
   /**
-   * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may make, and
-   * of secret keys those of the scope `full`. It is checked before the body is read; not checked on a route for admins or the public.
+   * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may
+   * make, and of secret keys those of the scope `full`. It is checked before the body is read; not checked on a route
+   * for admins or the public.
    */
   readonly access: 'read' | 'create' | 'change' | 'moderate' | 'own';
   /** Whether it answers with a list, which caches may store if they revalidate it for each use. */
@@ -37,7 +41,10 @@ export interface Route {
   readonly body?: TSchema;
   /** Instead of `body`, on a route that takes bytes, which its handler finds in `request.bytes`. */
   readonly payload?: Payload;
-  /** Instead of `body`, on a route that takes any text: its largest size in bytes. Its handler finds the bytes in `request.bytes`. */
+  /**
+   * Instead of `body`, on a route that takes any text: its largest size in bytes. Its handler finds the bytes in
+   * `request.bytes`.
+   */
   readonly maxTextBytes?: number;
   /** Instead of `body`, on a route that takes a file as multipart/form-data: its handler reads the body as a stream. */
   readonly upload?: boolean;
@@ -47,18 +54,24 @@ export interface Route {
   readonly idempotent?: boolean;
   /** The successful responses: status -> schema of the JSON body. */
   readonly responses: Readonly<Record<number, TSchema>>;
-  /** Whether it answers `Accept: application/octet-stream` with bytes instead of JSON, and with 204 if there are none. */
+  /**
+   * Whether it answers `Accept: application/octet-stream` with bytes instead of JSON, and with 204 if there are none.
+   */
   readonly bytes?: boolean;
   /** Whether it answers `Accept: text/event-stream` with server-sent events. */
   readonly stream?: boolean;
   /**
-   * Whether it sends an `ETag` and takes `If-None-Match`, and with `write` also `If-Match`. With `log`, the pipeline makes the
-   * ETag of the position of the log before it calls the handler: only for lists that never change without an event.
+   * Whether it sends an `ETag` and takes `If-None-Match`, and with `write` also `If-Match`. With `log`, the pipeline
+   * makes the ETag of the position of the log before it calls the handler: only for lists that never change without an
+   * event.
    */
   readonly conditions?: 'log' | 'read' | 'write';
   /** The refusals that are specific to the route, besides those of every route. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the response; or null if it has answered through the exchange itself, or the client has gone. Rejects with `CollabError`. */
+  /**
+   * Returns the response; or null if it has answered through the exchange itself, or the client has gone. Rejects with
+   * `CollabError`.
+   */
   readonly handle: (request: ApiRequest) => Promise<ApiResponse | null>;
 }
 

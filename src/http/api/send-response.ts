@@ -11,13 +11,20 @@ import type { ApiResponse, Route } from './route.ts';
  *
  * @param etag the ETag of the list, or null
  */
-export function sendResponse(request: ApiRequest, route: Route, response: ApiResponse, etag: string | null): Promise<void> | void {
+export function sendResponse(
+  request: ApiRequest,
+  route: Route,
+  response: ApiResponse,
+  etag: string | null,
+): Promise<void> | void {
   const { exchange } = request;
   const body = route.hasFileUrls === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
   const headers = responseHeaders(request, route, response, etag);
   const isJson = response.head === undefined || response.head === listHead;
   if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(response.status, headers, body);
-  return gzipped(body).then((bytes) => exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], bytes));
+  return gzipped(body).then((bytes) =>
+    exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], bytes),
+  );
 }
 
 /** Answers that the list with this ETag has not changed. */
@@ -25,18 +32,24 @@ export function sendNotModified({ exchange, headers }: ApiRequest, etag: string)
   exchange.send(304, [listHeadWithEtag(etag), ...headers], '');
 }
 
-function responseHeaders({ exchange, headers, services }: ApiRequest, route: Route, response: ApiResponse, etag: string | null): Header[] {
+function responseHeaders(
+  { exchange, headers, services }: ApiRequest,
+  route: Route,
+  response: ApiResponse,
+  etag: string | null,
+): Header[] {
   const defaultHead = etag !== null ? listHeadWithEtag(etag) : route.list === true ? listHead : jsonHead;
   const all: Header[] = [response.head ?? defaultHead, ...headers];
   if (response.headers !== undefined) all.push(...response.headers);
-  if (typeof response.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.baseUrl(exchange), response.nextCursor));
+  if (typeof response.nextCursor === 'string')
+    all.push(nextLink(exchange.head, services.proxies.baseUrl(exchange), response.nextCursor));
   if (response.replayed === true) all.push(['Idempotent-Replayed', 'true']);
   return all;
 }
 
 /**
- * `Link` to the next page of a list: an absolute URL, or a path if there is no `publicUrl` and the request's `Host` is not a valid
- * host. A client sends its key there, so the address is never that of a server behind a proxy.
+ * `Link` to the next page of a list: an absolute URL, or a path if there is no `publicUrl` and the request's `Host` is
+ * not a valid host. A client sends its key there, so the address is never that of a server behind a proxy.
  */
 function nextLink({ path, query }: RequestHead, baseUrl: string, cursor: string): Header {
   const search = new URLSearchParams(query);

@@ -1,14 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 
-/** The pause after a chunk, as a multiple of the time that the chunk took: other requests get two thirds of the process. */
+/**
+ * The pause after a chunk, as a multiple of the time that the chunk took: other requests get two thirds of the process.
+ */
 const PAUSE_FACTOR = 2;
 
 /**
- * Keeps uploads from monopolizing a process: to search, hash and write a chunk of half a megabyte takes as long as a dozen
- * comments. While other requests wait for their responses, chunks are processed one at a time, each followed by a pause;
- * otherwise at once. Measured with the benchmark case `mixed`: beside uploads, comments had 0.3 of their undisturbed rate
- * without this and 0.65 with it, at the same rate of uploads.
+ * Keeps uploads from monopolizing a process: to search, hash and write a chunk of half a megabyte takes as long as a
+ * dozen comments. While other requests wait for their responses, chunks are processed one at a time, each followed by a
+ * pause; otherwise at once. Measured with the benchmark case `mixed`: beside uploads, comments had 0.3 of their
+ * undisturbed rate without this and 0.65 with it, at the same rate of uploads.
  */
 export class UploadThrottle {
   readonly #pendingRequests: () => number;
@@ -20,7 +22,9 @@ export class UploadThrottle {
     this.#pendingRequests = pendingRequests;
   }
 
-  /** Counts an upload as long as `work` runs, from its first chunk to its response. Returns or throws what `work` does. */
+  /**
+   * Counts an upload as long as `work` runs, from its first chunk to its response. Returns or throws what `work` does.
+   */
   async upload<T>(work: () => Promise<T>): Promise<T> {
     this.#uploads += 1;
     try {

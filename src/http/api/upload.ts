@@ -17,8 +17,8 @@ const FILE_PART = 'file';
 const MAX_PART_NAMES = 3;
 
 /**
- * Receives the file of a multipart body as it arrives and returns the attachment made of it; null if the client has gone.
- * Throws `invalid_request`, `invalid_content_type`, `payload_too_large` and as `beginUpload` and `Upload` do.
+ * Receives the file of a multipart body as it arrives and returns the attachment made of it; null if the client has
+ * gone. Throws `invalid_request`, `invalid_content_type`, `payload_too_large` and as `beginUpload` and `Upload` do.
  */
 export function receiveUpload(request: ApiRequest): Promise<Attachment | null> {
   return request.services.uploads.upload(() => receive(request));
@@ -70,13 +70,18 @@ class FileReceiver {
   async push(chunk: Buffer): Promise<void> {
     this.#otherBytes += chunk.length;
     for (const token of this.#parser.push(chunk)) await this.#handle(token);
-    if (this.#otherBytes > MAX_OTHER_BYTES) throw new CollabError('payload_too_large', `The body without the file must be at most ${MAX_OTHER_BYTES} bytes`);
+    if (this.#otherBytes > MAX_OTHER_BYTES)
+      throw new CollabError('payload_too_large', `The body without the file must be at most ${MAX_OTHER_BYTES} bytes`);
   }
 
   async finish(): Promise<Attachment> {
     if (!this.#parser.isComplete) throw new CollabError('invalid_request', 'The body ends before its last boundary');
     await this.#beginUntyped();
-    if (this.#upload === null) throw new CollabError('invalid_request', `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(formatValue).join(', ')}`}`);
+    if (this.#upload === null)
+      throw new CollabError(
+        'invalid_request',
+        `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(formatValue).join(', ')}`}`,
+      );
     return this.#upload.finish();
   }
 
@@ -97,7 +102,8 @@ class FileReceiver {
 
   /** Begins the file, unless its type is not declared and has to be read from its content. */
   async #beginPart(head: PartHead): Promise<void> {
-    if (this.#upload !== null || this.#untyped !== null) throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
+    if (this.#upload !== null || this.#untyped !== null)
+      throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
     const filename = head.filename ?? '';
     const { contentType } = head;
     if (contentType === null) this.#untyped = { filename, head: Buffer.alloc(0) };

@@ -10,8 +10,8 @@ const BLOCK_BYTES = 512 * 1024;
 const MAX_SPARE_BLOCKS = 16;
 
 /**
- * Blocks that were read, to be reused. To allocate half a megabyte for every chunk would keep the garbage collector busier
- * than everything else that an upload costs.
+ * Blocks that were read, to be reused. To allocate half a megabyte for every chunk would keep the garbage collector
+ * busier than everything else that an upload costs.
  */
 const spareBlocks: Buffer[] = [];
 
@@ -52,7 +52,10 @@ export class BodyStream {
     if (this.#size <= this.#maxWaiting) this.#flow.resume();
   }
 
-  /** Returns the next bytes, which are valid until the next call. Must not be called again before it resolves. Never rejects. */
+  /**
+   * Returns the next bytes, which are valid until the next call. Must not be called again before it resolves. Never
+   * rejects.
+   */
   async read(): Promise<BodyChunk> {
     if (this.#lent !== null) reuse(this.#lent);
     this.#lent = null;
@@ -69,7 +72,7 @@ export class BodyStream {
   /** Adds bytes that have arrived. They are copied. */
   push(bytes: Uint8Array, isLast: boolean): void {
     if (this.#ended !== null) return;
-    for (let from = 0; from < bytes.length; ) {
+    for (let from = 0; from < bytes.length;) {
       const block = this.#blockToFill();
       const part = bytes.subarray(from, from + BLOCK_BYTES - block.filled);
       block.memory.set(part, block.filled);

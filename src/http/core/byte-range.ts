@@ -11,7 +11,8 @@ export interface ByteRange {
 export function rangeOf(header: string, size: number): ByteRange | null | 'unsatisfiable' {
   const [, first, last] = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)$/i.exec(header.trim()) ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return null;
-  if (first === '') return Number(last) === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size };
+  if (first === '')
+    return Number(last) === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size };
   const start = Number(first);
   if (last !== '' && Number(last) < start) return null;
   if (start >= size) return 'unsatisfiable';

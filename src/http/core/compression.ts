@@ -19,7 +19,9 @@ export function wantsGzip(acceptEncoding: string, body: string | Uint8Array): bo
   return acceptEncoding !== '' && body.length >= MIN_BYTES && acceptsGzip(acceptEncoding);
 }
 
-/** The compressed body, which is made outside the event loop. The result is cached for bytes, which must never change. */
+/**
+ * The compressed body, which is made outside the event loop. The result is cached for bytes, which must never change.
+ */
 export function gzipped(body: string | Uint8Array): Promise<Uint8Array> {
   if (typeof body === 'string') return compress(body);
   let promise = compressed.get(body);

@@ -22,7 +22,10 @@ export interface ExchangeOptions {
   readonly refuseChunks: (exchange: Exchange) => void;
 }
 
-/** The core skips an unread rest of a body up to this size and serves further requests; beyond it, the connection is closed. */
+/**
+ * The core skips an unread rest of a body up to this size and serves further requests; beyond it, the connection is
+ * closed.
+ */
 const MAX_SKIPPED_BYTES = 1024 * 1024;
 /** The most that is read and dropped of a body after its response, before the connection is closed. */
 const MAX_LINGER_BYTES = 64 * 1024 * 1024;
@@ -35,7 +38,9 @@ const SOURCE_READ_BYTES = 256 * 1024;
  */
 export class Exchange {
   readonly head: RequestHead;
-  /** Identifies the request in logs and in `X-Request-Id`: the client's id if it is well-formed, otherwise a new one. */
+  /**
+   * Identifies the request in logs and in `X-Request-Id`: the client's id if it is well-formed, otherwise a new one.
+   */
   readonly id: string;
   /** Name of the route that serves the request, for log and metrics; '' for none. */
   route = '';
@@ -47,7 +52,10 @@ export class Exchange {
   /** Whether the connection is closed after the response, because its client ignores refusals. */
   #closes = false;
 
-  /** Must be constructed, and `receiveBody` or `streamBody` called if the body is needed, before the native handler returns. */
+  /**
+   * Must be constructed, and `receiveBody` or `streamBody` called if the body is needed, before the native handler
+   * returns.
+   */
   constructor(response: CoreResponse, request: CoreRequest, options: ExchangeOptions) {
     this.#options = options;
     options.load.add();
@@ -95,7 +103,10 @@ export class Exchange {
     return this.#body.collect(limit);
   }
 
-  /** Reads the body as a stream of any length. The first call must be made before the native handler returns; later calls return the same stream. */
+  /**
+   * Reads the body as a stream of any length. The first call must be made before the native handler returns; later
+   * calls return the same stream.
+   */
   streamBody(): BodyStream {
     return this.#body.stream();
   }
@@ -115,9 +126,10 @@ export class Exchange {
   }
 
   /**
-   * Sends a whole response; to HEAD, without its body. What is buffered of the request's body is freed. The rest is read and
-   * dropped, so that a client that sends its whole body before it reads still receives the response. If many requests came
-   * in this turn of the event loop, or the response is the last on its connection, it is sent after the turn.
+   * Sends a whole response; to HEAD, without its body. What is buffered of the request's body is freed. The rest is
+   * read and dropped, so that a client that sends its whole body before it reads still receives the response. If many
+   * requests came in this turn of the event loop, or the response is the last on its connection, it is sent after the
+   * turn.
    */
   send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
     if (this.isFinished) return;
@@ -144,9 +156,9 @@ export class Exchange {
   }
 
   /**
-   * Sends a response whose body is read from a source, no faster than the client takes it; to HEAD, nothing is read. Resolves
-   * once all is handed over or the exchange is finished. Rejects if the source fails; if the response has started by then, the
-   * connection is closed.
+   * Sends a response whose body is read from a source, no faster than the client takes it; to HEAD, nothing is read.
+   * Resolves once all is handed over or the exchange is finished. Rejects if the source fails; if the response has
+   * started by then, the connection is closed.
    */
   async sendSource(status: number, headers: readonly Header[], source: BodySource): Promise<void> {
     if (this.#options.load.isCrowded) await nextTurn();
@@ -154,7 +166,7 @@ export class Exchange {
     this.#body.discard();
     this.#writer.status = status;
     if (this.head.method === 'HEAD') return this.#writer.sendHead(headers, source.size, this.#isLast());
-    for (let offset = 0; !this.isFinished; ) {
+    for (let offset = 0; !this.isFinished;) {
       try {
         const part = await source.read(offset, Math.min(SOURCE_READ_BYTES, source.size - offset));
         if (part.byteLength === 0) throw new Error(`a source of ${source.size} bytes ended after ${offset}`);
@@ -179,8 +191,8 @@ export class Exchange {
    * Writes a part of the response that was started.
    *
    * @param part text, or UTF-8 bytes if the same part goes to many clients
-   * @returns false if the client is behind: the part is buffered, and the next one should wait for `onDrain`. True once the
-   *   exchange is finished.
+   * @returns false if the client is behind: the part is buffered, and the next one should wait for `onDrain`. True once
+   *   the exchange is finished.
    */
   write(part: string | Uint8Array): boolean {
     return this.isFinished || this.#writer.write(part);
@@ -200,20 +212,26 @@ export class Exchange {
     if (!this.isFinished) this.#writer.endStream(this.#options.draining());
   }
 
-  /** Calls `listener` once if the client goes away before it has the whole response; at once if the exchange is finished. Replaces an earlier listener. */
+  /**
+   * Calls `listener` once if the client goes away before it has the whole response; at once if the exchange is
+   * finished. Replaces an earlier listener.
+   */
   onDisconnect(listener: () => void): void {
     if (this.isFinished) listener();
     else this.#writer.onDisconnect(listener);
   }
 
   /**
-   * Whether the core must not learn that the response is complete, because a large part of the body is still to come. It
-   * would close a connection that is to be closed at once, which resets a client that is still sending, and on any other
-   * connection it would parse what follows a chunked body as a request.
+   * Whether the core must not learn that the response is complete, because a large part of the body is still to come.
+   * It would close a connection that is to be closed at once, which resets a client that is still sending, and on any
+   * other connection it would parse what follows a chunked body as a request.
    */
   #mustLinger(): boolean {
     const { unread } = this.#body;
-    return unread > 0 && (unread > MAX_SKIPPED_BYTES || this.head.connectionClose || this.#closes || this.#options.draining());
+    return (
+      unread > 0 &&
+      (unread > MAX_SKIPPED_BYTES || this.head.connectionClose || this.#closes || this.#options.draining())
+    );
   }
 
   /** Whether the response is the last on its connection. The core is not certain where a chunked body ends. */

@@ -17,14 +17,16 @@ const MAX_PARTS = 100;
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 /**
- * Parses a multipart body (RFC 7578) as it arrives, in chunks of any size. It buffers at most the headers of a part. What
- * follows the last part is skipped.
+ * Parses a multipart body (RFC 7578) as it arrives, in chunks of any size. It buffers at most the headers of a part.
+ * What follows the last part is skipped.
  */
 export class MultipartParser {
   readonly #delimiter: Buffer;
   /** `delimiter`: right after a delimiter, before the bytes that say whether a part or the end follows. */
   #state: 'preamble' | 'delimiter' | 'head' | 'data' | 'complete' = 'preamble';
-  /** Bytes that cannot be interpreted before more arrive. The line break that the first delimiter lacks is added here. */
+  /**
+   * Bytes that cannot be interpreted before more arrive. The line break that the first delimiter lacks is added here.
+   */
   #rest: Buffer = Buffer.from(CRLF);
   /** Whether `#rest` begins with the line break that ends the head of a part. */
   #startsWithHeadEnd = false;
@@ -39,7 +41,9 @@ export class MultipartParser {
     return this.#state === 'complete';
   }
 
-  /** Parses the next bytes and yields the tokens that they complete. Throws `invalid_request` if the body is malformed. */
+  /**
+   * Parses the next bytes and yields the tokens that they complete. Throws `invalid_request` if the body is malformed.
+   */
   *push(chunk: Buffer): Generator<MultipartToken, void> {
     let bytes = this.#withRest(chunk);
     for (;;) {
@@ -66,11 +70,15 @@ export class MultipartParser {
     this.#rest = Buffer.from(bytes);
   }
 
-  /** The bytes to parse now. Most bodies begin with their boundary, and then the first chunk, which is large, is not copied. */
+  /**
+   * The bytes to parse now. Most bodies begin with their boundary, and then the first chunk, which is large, is not
+   * copied.
+   */
   #withRest(chunk: Buffer): Buffer {
     if (this.#rest.length === 0) return chunk;
     const bare = this.#delimiter.subarray(CRLF.length);
-    if (this.#state !== 'preamble' || this.#rest.length > CRLF.length || !bare.equals(chunk.subarray(0, bare.length))) return Buffer.concat([this.#rest, chunk]);
+    if (this.#state !== 'preamble' || this.#rest.length > CRLF.length || !bare.equals(chunk.subarray(0, bare.length)))
+      return Buffer.concat([this.#rest, chunk]);
     this.#state = 'delimiter';
     return chunk.subarray(bare.length);
   }
@@ -81,7 +89,8 @@ export class MultipartParser {
       this.#state = 'delimiter';
       return bytes.subarray(found + this.#delimiter.length);
     }
-    if (bytes.length > MAX_HEAD_BYTES) throw invalid('The body does not begin with the boundary that Content-Type names');
+    if (bytes.length > MAX_HEAD_BYTES)
+      throw invalid('The body does not begin with the boundary that Content-Type names');
     return bytes;
   }
 
@@ -98,14 +107,16 @@ export class MultipartParser {
       this.#state = 'head';
       return bytes.subarray(padding);
     }
-    const isIncomplete = text.length < 64 && ['', '-', '\r'].includes(text.slice(padding)) && (padding === 0 || !text.endsWith('-'));
+    const isIncomplete =
+      text.length < 64 && ['', '-', '\r'].includes(text.slice(padding)) && (padding === 0 || !text.endsWith('-'));
     if (!isIncomplete) throw invalid('A boundary in the body is followed by neither a part nor the end');
     return bytes;
   }
 
   *#readHead(bytes: Buffer): Generator<MultipartToken, Buffer> {
     const end = bytes.indexOf(HEAD_END);
-    if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw invalid(`The headers of a part must be at most ${MAX_HEAD_BYTES} bytes`);
+    if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES)
+      throw invalid(`The headers of a part must be at most ${MAX_HEAD_BYTES} bytes`);
     if (end < 0) return bytes;
     yield { type: 'part', head: parsePartHead(bytes.subarray(0, end).toString('utf8')) };
     this.#state = 'data';

@@ -12,17 +12,26 @@ export interface PartHead {
 }
 
 /**
- * The boundary of a multipart body, from its Content-Type. Throws `invalid_content_type` if that is not multipart/form-data
- * with a boundary of 1 to 70 characters.
+ * The boundary of a multipart body, from its Content-Type. Throws `invalid_content_type` if that is not
+ * multipart/form-data with a boundary of 1 to 70 characters.
  */
 export function boundaryOf(contentType: string): string {
-  const [, quoted, bare] = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))\s*(?:;.*)?$/i.exec(contentType) ?? [];
+  const [, quoted, bare] =
+    /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))\s*(?:;.*)?$/i.exec(contentType) ??
+    [];
   const boundary = quoted ?? bare;
-  if (boundary === undefined) throw new CollabError('invalid_content_type', `No file provided: send multipart/form-data, with its boundary, and one part named file; the Content-Type is ${contentType === '' ? 'missing' : formatValue(contentType)}`);
+  if (boundary === undefined)
+    throw new CollabError(
+      'invalid_content_type',
+      `No file provided: send multipart/form-data, with its boundary, and one part named file; the Content-Type is ${contentType === '' ? 'missing' : formatValue(contentType)}`,
+    );
   return boundary;
 }
 
-/** Parses the headers of a part, without the empty line after them. Throws `invalid_request` if they are not those of form data. */
+/**
+ * Parses the headers of a part, without the empty line after them. Throws `invalid_request` if they are not those of
+ * form data.
+ */
 export function parsePartHead(text: string): PartHead {
   let disposition = '';
   let contentType: string | null = null;
@@ -34,10 +43,15 @@ export function parsePartHead(text: string): PartHead {
     const name = line.slice(0, colon).trim().toLowerCase();
     if (name === 'content-disposition') disposition = value;
     if (name === 'content-type') contentType = value;
-    if (name === 'content-transfer-encoding' && !/^(?:binary|8bit|7bit)$/i.test(value)) throw invalid(`Content-Transfer-Encoding of a part must be binary, not ${formatValue(value)}`);
+    if (name === 'content-transfer-encoding' && !/^(?:binary|8bit|7bit)$/i.test(value))
+      throw invalid(`Content-Transfer-Encoding of a part must be binary, not ${formatValue(value)}`);
   }
   if (!/^form-data\s*(?:;|$)/i.test(disposition)) throw invalid('A part has no Content-Disposition: form-data');
-  return { name: parameter(disposition, 'name') ?? '', filename: extendedFilename(disposition) ?? parameter(disposition, 'filename'), contentType };
+  return {
+    name: parameter(disposition, 'name') ?? '',
+    filename: extendedFilename(disposition) ?? parameter(disposition, 'filename'),
+    contentType,
+  };
 }
 
 /** A parameter of a header value, quoted or bare; null if absent. */

@@ -20,8 +20,8 @@ interface Sink {
 }
 
 /**
- * The body of one request. It passes the bytes that the core delivers to the one reader that the route chooses. Without a
- * reader, and after `discard`, the bytes are counted and dropped.
+ * The body of one request. It passes the bytes that the core delivers to the one reader that the route chooses. Without
+ * a reader, and after `discard`, the bytes are counted and dropped.
  */
 export class RequestBody {
   readonly #flow: Flow;
@@ -59,8 +59,8 @@ export class RequestBody {
     this.#unread -= bytes.length;
     if (bytes.length > 0) this.#sink?.push(bytes, isLast);
     if (!isLast) this.#count(bytes.length);
-    // The core reports the end of a chunked body before it parses the two bytes after it. If they begin a trailer or another
-    // request, it closes the connection later in this callback, and by then the body must not have been used.
+    // The core reports the end of a chunked body before it parses the two bytes after it. If they begin a trailer or
+    // another request, it closes the connection later in this callback, and by then the body must not have been used.
     else if (this.#chunked) setImmediate(() => this.#end());
     else this.#end();
   }
@@ -78,7 +78,11 @@ export class RequestBody {
     if (this.#stream !== null) return this.#stream;
     const stream = new BodyStream(this.#flow, UNADMITTED_BYTES);
     this.#stream = stream;
-    this.#readInto({ push: (bytes) => stream.push(bytes, false), end: () => stream.push(new Uint8Array(0), true), abandon: () => stream.abandon() });
+    this.#readInto({
+      push: (bytes) => stream.push(bytes, false),
+      end: () => stream.push(new Uint8Array(0), true),
+      abandon: () => stream.abandon(),
+    });
     return stream;
   }
 

@@ -14,10 +14,10 @@ interface Refusals {
 }
 
 /**
- * Bounds what clients can make one process do in one turn of its event loop. A core handles the requests that a connection
- * has sent together (pipelining) in one callback, as long as each is answered before it parses the next, and closes the
- * connection if it is not. Once many requests came in a turn, responses are therefore held back until it is over:
- * connections that wait for their responses do not notice, and of the others the core drops what follows.
+ * Bounds what clients can make one process do in one turn of its event loop. A core handles the requests that a
+ * connection has sent together (pipelining) in one callback, as long as each is answered before it parses the next, and
+ * closes the connection if it is not. Once many requests came in a turn, responses are therefore held back until it is
+ * over: connections that wait for their responses do not notice, and of the others the core drops what follows.
  */
 export class RequestLoad {
   readonly #isProxy: (peer: string) => boolean;
@@ -45,7 +45,8 @@ export class RequestLoad {
     if (this.#isProxy(peer)) return false;
     const now = performance.now();
     let refusals = this.#refusals.get(peer);
-    if (refusals === undefined || now - refusals.since > REFUSALS_MS) this.#refusals.set(peer, (refusals = { since: now, count: 0 }));
+    if (refusals === undefined || now - refusals.since > REFUSALS_MS)
+      this.#refusals.set(peer, (refusals = { since: now, count: 0 }));
     refusals.count++;
     return refusals.count > MAX_REFUSALS;
   }

@@ -19,7 +19,9 @@ export class RequestMeter {
   /** Method -> name of the route -> its metrics. */
   readonly #routes = new Map<string, Map<string, RouteMetrics>>();
 
-  /** @param templates name of a route -> its path, which becomes the label; other routes are labelled with their name */
+  /**
+   * @param templates name of a route -> its path, which becomes the label; other routes are labelled with their name
+   */
   constructor(metrics: Metrics, templates: ReadonlyMap<string, string>) {
     this.#metrics = metrics;
     this.#templates = templates;
@@ -44,7 +46,10 @@ export class RequestMeter {
   }
 
   #create(method: string, route: string): RouteMetrics {
-    const created: RouteMetrics = { byStatus: new Map(), duration: this.#metrics.histogram('http_request_duration_seconds', this.#labels(method, route)) };
+    const created: RouteMetrics = {
+      byStatus: new Map(),
+      duration: this.#metrics.histogram('http_request_duration_seconds', this.#labels(method, route)),
+    };
     if (!METHODS.has(method)) return created;
     const byRoute = this.#routes.get(method) ?? new Map<string, RouteMetrics>();
     byRoute.set(route, created);
@@ -60,6 +65,9 @@ export class RequestMeter {
   }
 
   #labels(method: string, route: string): { method: string; route: string } {
-    return { method: METHODS.has(method) ? method : 'other', route: route === '' ? 'none' : (this.#templates.get(route) ?? route) };
+    return {
+      method: METHODS.has(method) ? method : 'other',
+      route: route === '' ? 'none' : (this.#templates.get(route) ?? route),
+    };
   }
 }

@@ -39,6 +39,13 @@ export class RequestTracer {
     const { head, route, status, id, startedAt } = exchange;
     const parent = this.#parents.get(exchange) ?? NO_PARENT;
     this.#parents.delete(exchange);
-    this.#traces.record({ method: head.method, route: this.#templates.get(route) ?? route, status, requestId: id, startedAt, ...parent });
+    this.#traces.record({
+      method: head.method,
+      route: this.#templates.get(route) ?? route,
+      status,
+      requestId: id,
+      startedAt,
+      ...parent,
+    });
   }
 }

@@ -67,8 +67,8 @@ export class ResponseWriter implements Flow {
   }
 
   /**
-   * Closes the connection within the callback that delivers a part of the body, also after `sendAndLinger`. Does nothing once
-   * the core has the end of the response.
+   * Closes the connection within the callback that delivers a part of the body, also after `sendAndLinger`. Does
+   * nothing once the core has the end of the response.
    */
   closeWhileReading(): void {
     if (this.#isOpen || this.#lingerTimer !== null) this.#response.close();
@@ -97,7 +97,9 @@ export class ResponseWriter implements Flow {
     this.#finish();
   }
 
-  /** Sends a response without its body. `length`: the `Content-Length` to declare, in a response to HEAD; null for none. */
+  /**
+   * Sends a response without its body. `length`: the `Content-Length` to declare, in a response to HEAD; null for none.
+   */
   sendHead(headers: readonly Header[], length: number | null, isLast: boolean): void {
     this.#response.cork(() => {
       this.#writeHead(headers, isLast);
@@ -114,7 +116,13 @@ export class ResponseWriter implements Flow {
    *
    * @param headers the headers of the response, with the first part; null with the others
    */
-  sendPart(headers: readonly Header[] | null, isLast: boolean, part: Uint8Array, start: number, size: number): Promise<void> {
+  sendPart(
+    headers: readonly Header[] | null,
+    isLast: boolean,
+    part: Uint8Array,
+    start: number,
+    size: number,
+  ): Promise<void> {
     if (!this.#isOpen) return Promise.resolve();
     return new Promise((resolve) => this.#sendPart(headers, isLast, part, start, size, resolve));
   }
@@ -124,7 +132,9 @@ export class ResponseWriter implements Flow {
     this.#response.cork(() => this.#writeHead(headers, true));
   }
 
-  /** Writes a part of the response that was started. Returns false if the client is behind; the part is buffered then. */
+  /**
+   * Writes a part of the response that was started. Returns false if the client is behind; the part is buffered then.
+   */
   write(part: string | Uint8Array): boolean {
     let taken = true;
     this.#response.cork(() => {
@@ -149,8 +159,8 @@ export class ResponseWriter implements Flow {
   }
 
   /**
-   * Writes a whole response but leaves it pending in the core, which then neither closes the connection nor takes another
-   * request from it. `endLingering`, or a timeout, closes the connection.
+   * Writes a whole response but leaves it pending in the core, which then neither closes the connection nor takes
+   * another request from it. `endLingering`, or a timeout, closes the connection.
    *
    * @param text the body; null for none
    */
@@ -163,14 +173,24 @@ export class ResponseWriter implements Flow {
     this.#finish();
   }
 
-  /** Closes the connection after `sendAndLinger`. Must not be called while the core parses what it has read. Safe to call at any time. */
+  /**
+   * Closes the connection after `sendAndLinger`. Must not be called while the core parses what it has read. Safe to
+   * call at any time.
+   */
   endLingering(): void {
     if (this.#lingerTimer === null) return;
     clearTimeout(this.#lingerTimer);
     this.#response.close();
   }
 
-  #sendPart(headers: readonly Header[] | null, isLast: boolean, part: Uint8Array, start: number, size: number, onTaken: () => void): void {
+  #sendPart(
+    headers: readonly Header[] | null,
+    isLast: boolean,
+    part: Uint8Array,
+    start: number,
+    size: number,
+    onTaken: () => void,
+  ): void {
     this.#onDisconnect = onTaken;
     const sendFrom = (offset: number): boolean => {
       const [taken, done] = this.#response.tryEnd(part.subarray(offset - start), size);
@@ -199,8 +219,9 @@ export class ResponseWriter implements Flow {
 }
 
 /**
- * The end of a response head that says `Connection: close`, with the body after it, as the value of a header. The core ends
- * the value with a line break, which counts as part of the body (white space at its end) or is the empty line after the head.
+ * The end of a response head that says `Connection: close`, with the body after it, as the value of a header. The core
+ * ends the value with a line break, which counts as part of the body (white space at its end) or is the empty line
+ * after the head.
  */
 function closeAndBody(text: string | null): string {
   return text === null ? 'close\r\n' : `close\r\nContent-Length: ${Buffer.byteLength(text) + 2}\r\n\r\n${text}`;

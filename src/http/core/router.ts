@@ -13,7 +13,10 @@ interface Leaf<T> {
 }
 
 interface Node<T> {
-  /** The literal segments at this place. There are few, and comparing them in place is faster than to cut out and hash a segment. */
+  /**
+   * The literal segments at this place. There are few, and comparing them in place is faster than to cut out and hash a
+   * segment.
+   */
   readonly literals: { readonly text: string; readonly node: Node<T> }[];
   parameter: Node<T> | null;
   readonly leaves: Map<string, Leaf<T>>;
@@ -69,7 +72,7 @@ export class Router<T> {
     const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;
     if (end < path.length && path.endsWith('/', end)) return null;
     let node = this.#root;
-    for (let start = 1; start < end; ) {
+    for (let start = 1; start < end;) {
       const slash = path.indexOf('/', start);
       const stop = slash < 0 || slash > end ? end : slash;
       if (stop === start) return null;

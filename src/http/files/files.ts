@@ -37,7 +37,10 @@ const USER_HEADERS = 'X-Service-Key, X-Service-Token';
 
 /** The headers of files for browsers. */
 const USER_FILE_HEAD = fileHead(USER_HEADERS);
-/** The headers of files for secret keys: without `Authorization` in `Vary`, a shared cache would serve them to everyone (RFC 9111, section 3.5). */
+/**
+ * The headers of files for secret keys: without `Authorization` in `Vary`, a shared cache would serve them to everyone
+ * (RFC 9111, section 3.5).
+ */
 const KEY_FILE_HEAD = fileHead(`${USER_HEADERS}, Authorization`);
 
 /** Serves uploads and thumbnails to the users of their environment (docs/api.md, "Files"). */
@@ -63,7 +66,12 @@ export class Files {
       await this.#countAgainstLimit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
       if (match === null) throw routeNotFound(head);
-      const actor = await authenticateUserOf(ctx, head, log, head.authorization === '' ? null : { key: await lookUpKey(ctx, head.authorization), access: 'read' });
+      const actor = await authenticateUserOf(
+        ctx,
+        head,
+        log,
+        head.authorization === '' ? null : { key: await lookUpKey(ctx, head.authorization), access: 'read' },
+      );
       // The headers of files have a Vary of their own, which includes Origin.
       cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
       await this.#respond(exchange, actor, match.params, [...headers, ...cors]);
@@ -78,7 +86,12 @@ export class Files {
     enforceRateLimit(window, headers, meter);
   }
 
-  async #respond(exchange: Exchange, actor: UserActor, params: Readonly<Record<string, string>>, headers: readonly Header[]): Promise<void> {
+  async #respond(
+    exchange: Exchange,
+    actor: UserActor,
+    params: Readonly<Record<string, string>>,
+    headers: readonly Header[],
+  ): Promise<void> {
     const { head } = exchange;
     const { environmentId = '', fileId = '' } = params;
     const thumbnail = new URLSearchParams(head.query).get('thumb') === '1';
@@ -86,10 +99,16 @@ export class Files {
     const etag = `"${file.tag}"`;
     const all: Header[] = [head.authorization === '' ? USER_FILE_HEAD : KEY_FILE_HEAD, ...headers, ['ETag', etag]];
     if (!isModified(head, etag)) return exchange.send(304, all, '');
-    all.push(['Content-Type', file.mimeType], ['Content-Disposition', `inline; filename*=UTF-8''${encodeExtended(file.filename)}`]);
+    all.push(
+      ['Content-Type', file.mimeType],
+      ['Content-Disposition', `inline; filename*=UTF-8''${encodeExtended(file.filename)}`],
+    );
     const bytes = this.#small.get(cacheKey(file));
     if (bytes === undefined) return this.#sendBlob(exchange, file, etag, all);
-    const source = { size: bytes.length, read: (start: number, length: number) => Promise.resolve(bytes.subarray(start, start + length)) };
+    const source = {
+      size: bytes.length,
+      read: (start: number, length: number) => Promise.resolve(bytes.subarray(start, start + length)),
+    };
     await sendFile(exchange, { source, bytes, etag }, all);
   }
 
@@ -113,7 +132,8 @@ export class Files {
 }
 
 /**
- * The headers of every file, in one value (see net/response-headers.ts). They keep browsers from treating a file as a page.
+ * The headers of every file, in one value (see net/response-headers.ts). They keep browsers from treating a file as a
+ * page.
  *
  * @param credentials the request headers that a cache must include in its key
  */
@@ -132,7 +152,13 @@ function fileHead(credentials: string): Header {
 
 const cacheKey = ({ environmentId, blob }: ServedFile): string => `${environmentId} ${blob}`;
 
-/** Encodes text as the value of an extended parameter (RFC 8187). A lone surrogate becomes U+FFFD; earlier versions have imported such names. */
+/**
+ * Encodes text as the value of an extended parameter (RFC 8187). A lone surrogate becomes U+FFFD; earlier versions have
+ * imported such names.
+ */
 function encodeExtended(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replaceAll(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(text.toWellFormed()).replaceAll(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

@@ -18,14 +18,22 @@ export interface FileContent {
 }
 
 /** Sends a file, or the range of it that the request asks for. Rejects if the source fails. */
-export async function sendFile(exchange: Exchange, { source, bytes, etag }: FileContent, headers: readonly Header[]): Promise<void> {
+export async function sendFile(
+  exchange: Exchange,
+  { source, bytes, etag }: FileContent,
+  headers: readonly Header[],
+): Promise<void> {
   const range = requestedRange(exchange, source.size, etag);
   if (range === 'unsatisfiable') return refuseRange(exchange, source.size, headers);
-  if (range === null) return bytes === null ? exchange.sendSource(200, headers, source) : exchange.send(200, headers, bytes);
+  if (range === null)
+    return bytes === null ? exchange.sendSource(200, headers, source) : exchange.send(200, headers, bytes);
   const { start, end } = range;
   const partial: Header[] = [...headers, ['Content-Range', `bytes ${start}-${end - 1}/${source.size}`]];
   if (bytes !== null) return exchange.send(206, partial, bytes.subarray(start, end));
-  await exchange.sendSource(206, partial, { size: end - start, read: (offset, length) => source.read(start + offset, length) });
+  await exchange.sendSource(206, partial, {
+    size: end - start,
+    read: (offset, length) => source.read(start + offset, length),
+  });
 }
 
 function requestedRange({ head }: Exchange, size: number, etag: string): ByteRange | null | 'unsatisfiable' {
@@ -37,6 +45,13 @@ function requestedRange({ head }: Exchange, size: number, etag: string): ByteRan
 
 function refuseRange(exchange: Exchange, size: number, headers: readonly Header[]): void {
   const kept = headers.filter(([name]) => !FILE_HEADERS.has(name));
-  const refusal = new CollabError('range_not_satisfiable', `Range must begin before the end of the file, which has ${size} bytes`);
-  exchange.send(416, [jsonHead, ...kept, ['Content-Range', `bytes */${size}`], ...refusalHeaders(refusal)], refusalBody(refusal));
+  const refusal = new CollabError(
+    'range_not_satisfiable',
+    `Range must begin before the end of the file, which has ${size} bytes`,
+  );
+  exchange.send(
+    416,
+    [jsonHead, ...kept, ['Content-Range', `bytes */${size}`], ...refusalHeaders(refusal)],
+    refusalBody(refusal),
+  );
 }

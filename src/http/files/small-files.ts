@@ -2,7 +2,10 @@
 const MAX_FILE_BYTES = 512 * 1024;
 const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 
-/** A cache of the contents of small files that were requested recently. Files never change, so an entry never becomes stale. */
+/**
+ * A cache of the contents of small files that were requested recently. Files never change, so an entry never becomes
+ * stale.
+ */
 export class SmallFiles {
   /** In the order of their last use. */
   readonly #files = new Map<string, Buffer>();

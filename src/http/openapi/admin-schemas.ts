@@ -11,29 +11,53 @@ export const AdminSchema = Type.Object({
 });
 
 export const AdminSessionSchema = Type.Object({
-  token: Type.String({ pattern: '^adm_[A-Za-z0-9_-]{43}$', description: 'Returned only here. Valid on /admin/* only.' }),
+  token: Type.String({
+    pattern: '^adm_[A-Za-z0-9_-]{43}$',
+    description: 'Returned only here. Valid on /admin/* only.',
+  }),
   expiresAt: time('The latest end of the session: 12 hours from now. It ends earlier after 2 hours without use.'),
   admin: AdminSchema,
 });
 
 export const EnvironmentSchema = Type.Object({
   id: Type.String(),
-  streamId: Type.Optional(Type.String({ description: 'Identifies its event stream, and is part of the epoch that clients see. An import assigns a new one.' })),
+  streamId: Type.Optional(
+    Type.String({
+      description:
+        'Identifies its event stream, and is part of the epoch that clients see. An import assigns a new one.',
+    }),
+  ),
   slug: Type.String(),
   name: Type.String(),
   disabled: Type.Boolean({ description: 'While true, every credential is refused.' }),
   settings: Type.Object({
     requireKnownUsers: Type.Boolean({ description: 'Whether an author must be a known user.' }),
-    strict: Type.Boolean({ description: 'Whether a misspelled field or parameter is refused with 400. Otherwise it is ignored, and `Collab-Hint` names the one that is meant.' }),
-    allowedOrigins: Type.Array(Type.String(), { description: 'Origins whose pages may use the environment; any when empty.' }),
+    strict: Type.Boolean({
+      description:
+        'Whether a misspelled field or parameter is refused with 400. Otherwise it is ignored, and `Collab-Hint` names the one that is meant.',
+    }),
+    allowedOrigins: Type.Array(Type.String(), {
+      description: 'Origins whose pages may use the environment; any when empty.',
+    }),
     maxFileSizeMb: Type.Integer({ description: 'Largest upload in megabytes.' }),
-    media: Type.Object({ image: Type.Boolean(), audio: Type.Boolean(), video: Type.Boolean() }, { description: 'Which media types may be uploaded.' }),
+    media: Type.Object(
+      { image: Type.Boolean(), audio: Type.Boolean(), video: Type.Boolean() },
+      { description: 'Which media types may be uploaded.' },
+    ),
     maxP2pStateMb: Type.Integer({ description: 'Largest shared state of a room in megabytes.' }),
-    crdt: Type.Union([Type.Literal('opaque'), Type.Literal('yjs')], { description: 'Whether a write replaces the shared state (`opaque`) or merges a Yjs update into it (`yjs`).' }),
+    crdt: Type.Union([Type.Literal('opaque'), Type.Literal('yjs')], {
+      description: 'Whether a write replaces the shared state (`opaque`) or merges a Yjs update into it (`yjs`).',
+    }),
     jwtMaxLifetime: Type.Integer({ description: 'Longest lifetime of a user token in seconds.' }),
-    jwtIssuer: Type.Union([Type.String(), Type.Null()], { description: 'The issuer that user tokens must have; null for any.' }),
-    limits: Type.Record(Type.String(), Type.Integer(), { description: 'Limits on what clients may send, where they differ from the default.' }),
-    quotas: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.Null()]), { description: 'Limits on what may be stored and written, where they differ from the default; null for unlimited.' }),
+    jwtIssuer: Type.Union([Type.String(), Type.Null()], {
+      description: 'The issuer that user tokens must have; null for any.',
+    }),
+    limits: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Limits on what clients may send, where they differ from the default.',
+    }),
+    quotas: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.Null()]), {
+      description: 'Limits on what may be stored and written, where they differ from the default; null for unlimited.',
+    }),
   }),
   createdAt: time('Time of creation.'),
   updatedAt: time('Time of the last change.'),
@@ -45,9 +69,15 @@ const keyFields = {
 };
 const secretKeyFields = {
   scope: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')])),
-  rooms: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'The room, or `prefix*`, that the key is confined to; null for all rooms.' })),
+  rooms: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'The room, or `prefix*`, that the key is confined to; null for all rooms.',
+    }),
+  ),
   rateLimit: Type.Optional(
-    Type.Union([Type.Integer(), Type.Literal('unlimited'), Type.Null()], { description: 'Requests per minute, counted per key; null if requests are counted per address.' }),
+    Type.Union([Type.Integer(), Type.Literal('unlimited'), Type.Null()], {
+      description: 'Requests per minute, counted per key; null if requests are counted per address.',
+    }),
   ),
 };
 
@@ -62,7 +92,9 @@ export const KeySchema = Type.Object(
     createdAt: time('Time of creation.'),
     expiresAt: timeOrNull('When the key expires; null for never.'),
     revokedAt: timeOrNull('When the key was revoked; null if it was not.'),
-    lastUsedAt: timeOrNull('When the key was last used, to the minute, updated with a delay of some seconds; null for never.'),
+    lastUsedAt: timeOrNull(
+      'When the key was last used, to the minute, updated with a delay of some seconds; null for never.',
+    ),
   },
   { description: 'A key. The server does not know the value of a secret key.' },
 );
@@ -85,12 +117,23 @@ export const AuditRecordSchema = Type.Object({
   seq: Type.Integer({ minimum: 1, description: 'Position in its log, without gaps.' }),
   at: time('Time of the act.'),
   actor: Type.Object({
-    kind: Type.Union([Type.Literal('admin'), Type.Literal('key'), Type.Literal('user'), Type.Literal('cli'), Type.Literal('system')]),
-    id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the admin, key or user, or the name of the operating system’s user; null for the server.' }),
+    kind: Type.Union([
+      Type.Literal('admin'),
+      Type.Literal('key'),
+      Type.Literal('user'),
+      Type.Literal('cli'),
+      Type.Literal('system'),
+    ]),
+    id: Type.Union([Type.String(), Type.Null()], {
+      description: 'Id of the admin, key or user, or the name of the operating system’s user; null for the server.',
+    }),
   }),
   action: Type.String({ description: 'docs/audit.md lists the actions.' }),
   target: Type.Object({ kind: Type.String(), id: Type.String() }),
   details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
   prev: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Hash of the record before it.' }),
-  hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the record without this field, as canonical JSON.' }),
+  hash: Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description: 'SHA-256 of the record without this field, as canonical JSON.',
+  }),
 });

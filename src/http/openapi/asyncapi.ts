@@ -22,7 +22,10 @@ const tagRef = (name: MessageTag): JsonObject => ({ $ref: `#/components/tags/${n
  * @param inputs the schema of `data` of each message that a client may send, by type; null for one without
  */
 export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>>): JsonObject {
-  const sent: Readonly<Record<string, TSchema>> = { ...frameSchemas, ...Object.fromEntries(eventTypes.map((type) => [type, namedEvents[eventName(type)] as TSchema])) };
+  const sent: Readonly<Record<string, TSchema>> = {
+    ...frameSchemas,
+    ...Object.fromEntries(eventTypes.map((type) => [type, namedEvents[eventName(type)] as TSchema])),
+  };
   const messages: Record<string, JsonObject> = {};
   for (const [type, data] of Object.entries(inputs)) {
     messages[`${type}.request`] = message(type, messageSchema(type, data));
@@ -31,21 +34,73 @@ export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>
   for (const [type, schema] of Object.entries(sent)) messages[type] = message(type, schema);
   return {
     asyncapi: '3.0.0',
-    info: { title: 'Collab', version, description: ABOUT, contact, license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' }, tags: Object.keys(tagTexts).map((name) => tagRef(name as MessageTag)) },
+    info: {
+      title: 'Collab',
+      version,
+      description: ABOUT,
+      contact,
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+      tags: Object.keys(tagTexts).map((name) => tagRef(name as MessageTag)),
+    },
     defaultContentType: 'application/json',
-    servers: { server: { host: '{host}', protocol: 'wss', variables: { host: { default: 'localhost:8787', description: 'The address of the server.' } }, security: [{ $ref: '#/components/securitySchemes/publishableKey' }, { $ref: '#/components/securitySchemes/userToken' }] } },
-    channels: { socket: { address: `${API_PREFIX}/ws`, messages: Object.fromEntries(Object.keys(messages).map((name) => [name, { $ref: `#/components/messages/${name}` }])), bindings: { ws: { query: querySchema, bindingVersion: '0.1.0' } } } },
+    servers: {
+      server: {
+        host: '{host}',
+        protocol: 'wss',
+        variables: { host: { default: 'localhost:8787', description: 'The address of the server.' } },
+        security: [
+          { $ref: '#/components/securitySchemes/publishableKey' },
+          { $ref: '#/components/securitySchemes/userToken' },
+        ],
+      },
+    },
+    channels: {
+      socket: {
+        address: `${API_PREFIX}/ws`,
+        messages: Object.fromEntries(
+          Object.keys(messages).map((name) => [name, { $ref: `#/components/messages/${name}` }]),
+        ),
+        bindings: { ws: { query: querySchema, bindingVersion: '0.1.0' } },
+      },
+    },
     operations: {
-      ...Object.fromEntries(Object.keys(inputs).map((type) => [type, { action: 'receive', ...described(type), channel, messages: [messageRef(`${type}.request`)], reply: { channel, messages: [messageRef(`${type}.ok`), messageRef('error')] } }])),
-      frames: { action: 'send', description: 'Events, presence, and what concerns the connection.', tags: [tagRef('events')], channel, messages: Object.keys(sent).map(messageRef) },
+      ...Object.fromEntries(
+        Object.keys(inputs).map((type) => [
+          type,
+          {
+            action: 'receive',
+            ...described(type),
+            channel,
+            messages: [messageRef(`${type}.request`)],
+            reply: { channel, messages: [messageRef(`${type}.ok`), messageRef('error')] },
+          },
+        ]),
+      ),
+      frames: {
+        action: 'send',
+        description: 'Events, presence, and what concerns the connection.',
+        tags: [tagRef('events')],
+        channel,
+        messages: Object.keys(sent).map(messageRef),
+      },
     },
     components: {
       messages,
       schemas: usedSchemas(messages),
       tags: Object.fromEntries(Object.entries(tagTexts).map(([name, description]) => [name, { name, description }])),
       securitySchemes: {
-        publishableKey: { type: 'httpApiKey', in: 'header', name: 'X-Service-Key', description: 'From a browser: the subprotocol `collab.key.<key>`, or `key` of the message `connect`.' },
-        userToken: { type: 'httpApiKey', in: 'header', name: 'X-Service-Token', description: 'From a browser: the subprotocol `collab.token.<token>`, or `token` of the message `connect`.' },
+        publishableKey: {
+          type: 'httpApiKey',
+          in: 'header',
+          name: 'X-Service-Key',
+          description: 'From a browser: the subprotocol `collab.key.<key>`, or `key` of the message `connect`.',
+        },
+        userToken: {
+          type: 'httpApiKey',
+          in: 'header',
+          name: 'X-Service-Token',
+          description: 'From a browser: the subprotocol `collab.token.<token>`, or `token` of the message `connect`.',
+        },
       },
     },
   };
@@ -70,7 +125,10 @@ function message(name: string, payload: TSchema): JsonObject {
 }
 
 function messageSchema(type: string, data: TSchema | null): TSchema {
-  const envelope = { type: Type.Literal(type), id: Type.Optional(Type.Integer({ minimum: 1, description: 'Asks for an answer.' })) };
+  const envelope = {
+    type: Type.Literal(type),
+    id: Type.Optional(Type.Integer({ minimum: 1, description: 'Asks for an answer.' })),
+  };
   if (data === null) return Type.Object(envelope);
   const { required = [] }: { required?: readonly string[] } = data;
   const sent = requestSchema(data);

@@ -5,7 +5,19 @@ import { API_PREFIX } from '../api/api-prefix.ts';
 import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
-import { bytesContent, contact, headerRefs, type JsonObject, jsonContent, limitHeaders, refusalExamples, refusals, withSchemaRefs, securityOf, sharedComponents } from './parts.ts';
+import {
+  bytesContent,
+  contact,
+  headerRefs,
+  type JsonObject,
+  jsonContent,
+  limitHeaders,
+  refusalExamples,
+  refusals,
+  withSchemaRefs,
+  securityOf,
+  sharedComponents,
+} from './parts.ts';
 import { requestSchema } from './request-schemas.ts';
 import { isForBrowsers } from '../api/browser-access.ts';
 import type { Parameter, Route } from '../api/route.ts';
@@ -37,8 +49,8 @@ const tagTexts: Readonly<Record<string, string>> = {
 };
 
 /**
- * The OpenAPI 3.1 document of a table of routes, as the server at `publicUrl` gives it ('' for one at the root of its host). The
- * result depends on the arguments alone.
+ * The OpenAPI 3.1 document of a table of routes, as the server at `publicUrl` gives it ('' for one at the root of its
+ * host). The result depends on the arguments alone.
  */
 export function documentOf(routes: readonly Route[], publicUrl = ''): JsonObject {
   const tags = [...new Set(routes.map(tagOf))];
@@ -58,7 +70,10 @@ export function documentOf(routes: readonly Route[], publicUrl = ''): JsonObject
     paths: { ...pathsOf(routes), ...filesPath },
     // Empty: webhooks are those of a plugin. docs/webhooks.md describes their bodies, whose `data` is that of an event.
     webhooks: {},
-    components: { ...sharedComponents, examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])) },
+    components: {
+      ...sharedComponents,
+      examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])),
+    },
   };
 }
 
@@ -87,15 +102,33 @@ function operationOf(route: Route): JsonObject {
 function requestBodyOf({ operationId, body, payload, upload }: Route): JsonObject {
   const example = exampleOf(operationExamples[operationId]?.body);
   if (upload === true) return { requestBody: { required: true, content: fileContent } };
-  if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(requestSchema(payload.schema), example), ...bytesContent } } };
-  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(requestSchema(body), example) } };
+  if (payload !== undefined)
+    return {
+      requestBody: {
+        required: true,
+        content: { ...jsonContent(requestSchema(payload.schema), example), ...bytesContent },
+      },
+    };
+  return body === undefined
+    ? {}
+    : { requestBody: { required: true, content: jsonContent(requestSchema(body), example) } };
 }
 
 const exampleOf = (example: unknown): JsonObject => (example === undefined ? {} : { example });
 
 const fileContent: JsonObject = {
   'multipart/form-data': {
-    schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file. Its Content-Type must be one of the accepted types.' } } },
+    schema: {
+      type: 'object',
+      required: ['file'],
+      properties: {
+        file: {
+          type: 'string',
+          contentMediaType: 'application/octet-stream',
+          description: 'The file. Its Content-Type must be one of the accepted types.',
+        },
+      },
+    },
     example: { file: '(the bytes of the file)' },
     encoding: { file: { contentType: Object.keys(acceptedTypes).join(', ') } },
   },
@@ -109,13 +142,24 @@ function parametersOf(route: Route): JsonObject[] {
     schema: { type: 'string', minLength: 1, maxLength: 128 },
     ...exampleOf(pathExamples[name]),
   }));
-  const headers = [...(route.idempotent === true ? [idempotencyKey] : []), ...conditionsOf(route), ...(route.stream === true ? [lastEventId] : [])];
+  const headers = [
+    ...(route.idempotent === true ? [idempotencyKey] : []),
+    ...conditionsOf(route),
+    ...(route.stream === true ? [lastEventId] : []),
+  ];
   return [...path, ...(route.query ?? []).map(queryParameter), ...headers];
 }
 
 function queryParameter({ name, schema, example = queryExamples[name] }: Parameter): JsonObject {
   const isMap = 'type' in schema && schema.type === 'object';
-  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: withSchemaRefs(schema), ...exampleOf(example) };
+  return {
+    name,
+    in: 'query',
+    required: false,
+    ...(isMap ? { style: 'form', explode: true } : {}),
+    schema: withSchemaRefs(schema),
+    ...exampleOf(example),
+  };
 }
 
 function conditionsOf({ conditions }: Route): JsonObject[] {
@@ -133,10 +177,18 @@ function responsesOf(route: Route): JsonObject {
   const others = { ...(route.bytes === true ? bytesContent : {}), ...(route.stream === true ? streamContent : {}) };
   const responses = Object.entries(route.responses).map(([status, schema]): [string, JsonObject] => {
     const example = exampleOf(operationExamples[route.operationId]?.responses[Number(status)]);
-    return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
+    return [
+      status,
+      {
+        description: status === '201' ? 'Created.' : 'Done.',
+        headers,
+        content: { ...jsonContent(schema, example), ...others },
+      },
+    ];
   });
   if (route.bytes === true) responses.push(['204', { description: 'There is no state.', headers }]);
-  if (route.conditions === 'read' || route.conditions === 'log') responses.push(['304', { description: 'Nothing has changed.', headers }]);
+  if (route.conditions === 'read' || route.conditions === 'log')
+    responses.push(['304', { description: 'Nothing has changed.', headers }]);
   return Object.fromEntries(responses);
 }
 
@@ -147,14 +199,22 @@ function errorsOf(route: Route): ErrorCode[] {
   if (route.credential === 'admin') codes.push('invalid_session');
   if (route.credential === 'secret' || isForBrowsers(route)) codes.push('environment_disabled', 'forbidden');
   if (isForBrowsers(route)) codes.push('invalid_token', 'token_expired', 'origin_not_allowed');
-  if (route.body !== undefined || route.payload !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
+  if (route.body !== undefined || route.payload !== undefined)
+    codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
   if (route.path.includes(':')) codes.push('invalid_request');
   if (route.access !== 'read' && route.method !== 'GET') codes.push('write_conflict', 'storage_full', 'storage_failed');
   if (route.idempotent === true) codes.push('idempotency_key_reused');
   return [...codes, ...route.errors];
 }
 
-const headerParameter = (name: string, description: string, schema: JsonObject, example?: string): JsonObject => ({ name, in: 'header', required: false, description, schema, ...exampleOf(example) });
+const headerParameter = (name: string, description: string, schema: JsonObject, example?: string): JsonObject => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+  ...exampleOf(example),
+});
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
@@ -162,18 +222,30 @@ const idempotencyKey = headerParameter(
   { type: 'string', minLength: 1, maxLength: 255 },
   '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );
-const ifMatch = headerParameter('If-Match', 'ETags, or `*`. Writes only if the stored state has one of these versions, or with `*`, if there is a state; otherwise 412.', { type: 'string' });
+const ifMatch = headerParameter(
+  'If-Match',
+  'ETags, or `*`. Writes only if the stored state has one of these versions, or with `*`, if there is a state; otherwise 412.',
+  { type: 'string' },
+);
 const ifNoneMatch = headerParameter(
   'If-None-Match',
   'ETags, or `*`. On GET: 304 if the current version has one of them. On PUT: 412 in that case; `*` writes only if there is no state.',
   { type: 'string' },
 );
-const lastEventId = headerParameter('Last-Event-ID', 'For streams: `<epoch>:<seq>` of the last event that the client has received. Browsers send it automatically.', { type: 'string' });
+const lastEventId = headerParameter(
+  'Last-Event-ID',
+  'For streams: `<epoch>:<seq>` of the last event that the client has received. Browsers send it automatically.',
+  { type: 'string' },
+);
 
 const streamContent: JsonObject = {
   'text/event-stream': {
-    schema: { type: 'string', description: 'A message of the type `welcome`, then one per event, whose `id` is its position.' },
-    example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
+    schema: {
+      type: 'string',
+      description: 'A message of the type `welcome`, then one per event, whose `id` is its position.',
+    },
+    example:
+      'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
   },
 };
 

@@ -32,7 +32,10 @@ const stateChange = Type.Object({
   updatedBy: userOrNull('The user who changed the state; null for a backend.'),
 });
 
-/** The schema of `data` by type: the record as the API returns it, only ids after a deletion, and no bytes of a shared state. */
+/**
+ * The schema of `data` by type: the record as the API returns it, only ids after a deletion, and no bytes of a shared
+ * state.
+ */
 function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords): Readonly<Record<EventType, TSchema>> {
   return {
     'thread.created': Type.Object({ thread: Thread, comment: Comment }),
@@ -60,23 +63,47 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
     'p2p.state.cleared': stateChange,
     'notification.created': Type.Intersect([
       Notification,
-      Type.Object({ inApp: Type.Boolean({ description: 'False if the settings of the user, or a plugin, keep it out of the inbox; then only backends receive the event.' }) }),
+      Type.Object({
+        inApp: Type.Boolean({
+          description:
+            'False if the settings of the user, or a plugin, keep it out of the inbox; then only backends receive the event.',
+        }),
+      }),
     ]),
-    'notification.read': Type.Object({ userId: Type.String(), ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }), readAt: time('When they were marked as read.') }),
+    'notification.read': Type.Object({
+      userId: Type.String(),
+      ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }),
+      readAt: time('When they were marked as read.'),
+    }),
     'moderation.held': Type.Object({
       ...notice,
       comment: Comment,
-      thread: Type.Union([Thread, Type.Null()], { description: 'The held thread of which it is the first comment; null for any other kind.' }),
-      replaces: Type.Union([Type.String(), Type.Null()], { description: 'The item whose place this one takes, because held content was changed; null if there is none.' }),
+      thread: Type.Union([Thread, Type.Null()], {
+        description: 'The held thread of which it is the first comment; null for any other kind.',
+      }),
+      replaces: Type.Union([Type.String(), Type.Null()], {
+        description: 'The item whose place this one takes, because held content was changed; null if there is none.',
+      }),
     }),
-    'moderation.reported': Type.Object({ ...notice, comment: Comment, reportCount: Type.Integer({ minimum: 1, description: 'How many users have reported it.' }) }),
+    'moderation.reported': Type.Object({
+      ...notice,
+      comment: Comment,
+      reportCount: Type.Integer({ minimum: 1, description: 'How many users have reported it.' }),
+    }),
     'moderation.approved': Type.Object({ ...notice, decidedAt: time('Time of the decision.') }),
     'moderation.rejected': Type.Object({
       ...notice,
-      cause: Type.Union([Type.Literal('moderator'), Type.Literal('withdrawn'), Type.Literal('replaced'), Type.Literal('deleted')], {
-        description: 'A moderator rejected it, its author or a backend withdrew it, a later edit was published, or what it belongs to was deleted.',
+      cause: Type.Union(
+        [Type.Literal('moderator'), Type.Literal('withdrawn'), Type.Literal('replaced'), Type.Literal('deleted')],
+        {
+          description:
+            'A moderator rejected it, its author or a backend withdrew it, a later edit was published, or what it belongs to was deleted.',
+        },
+      ),
+      reason: Type.String({
+        description:
+          'The reason that the moderator gave, or that what it belongs to was deleted; empty for any other cause.',
       }),
-      reason: Type.String({ description: 'The reason that the moderator gave, or that what it belongs to was deleted; empty for any other cause.' }),
       decidedAt: time('Time of the decision.'),
     }),
   };
@@ -108,7 +135,12 @@ function envelope(type: EventType, data: TSchema): TSchema {
     at: time('Time of the change.'),
     roomId: Type.Optional(Type.String()),
     threadId: Type.Optional(Type.String()),
-    userId: Type.Optional(Type.String({ description: 'Present if only this user, and backends, receive the event; one about moderation also reaches moderators.' })),
+    userId: Type.Optional(
+      Type.String({
+        description:
+          'Present if only this user, and backends, receive the event; one about moderation also reaches moderators.',
+      }),
+    ),
     actor: Type.Object({
       userId: userOrNull('The user; null if a backend acted without a user.'),
       via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),

@@ -6,21 +6,47 @@ const text = (description: string) => Type.String({ minLength: 1, maxLength: 256
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
 const common: readonly Parameter[] = [
-  { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'The most items to return. Without it, the whole list is returned, up to 10 000 items.' }) },
-  { name: 'cursor', schema: Type.String({ description: 'The `nextCursor` of the previous page, with the same filters and order.' }) },
-  { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Pages ordered by updatedAt may repeat items.' }) },
-  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'When absent: asc for comments and moderation, otherwise desc.' }) },
+  {
+    name: 'limit',
+    schema: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'The most items to return. Without it, the whole list is returned, up to 10 000 items.',
+    }),
+  },
+  {
+    name: 'cursor',
+    schema: Type.String({ description: 'The `nextCursor` of the previous page, with the same filters and order.' }),
+  },
+  {
+    name: 'sort',
+    schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], {
+      default: 'createdAt',
+      description: 'Pages ordered by updatedAt may repeat items.',
+    }),
+  },
+  {
+    name: 'order',
+    schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], {
+      description: 'When absent: asc for comments and moderation, otherwise desc.',
+    }),
+  },
 ];
 
 /** Sent as `metadata.<key>=<value>`, for one key or several. */
 const metadata: Parameter = {
   name: 'metadata',
-  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), { description: 'Items whose metadata has this value under this key: `metadata.<key>=<value>`.' }),
+  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), {
+    description: 'Items whose metadata has this value under this key: `metadata.<key>=<value>`.',
+  }),
 };
 
 const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   threads: [
-    { name: 'resolved', schema: Type.Boolean({ description: 'True: only resolved threads; false: only open threads.' }) },
+    {
+      name: 'resolved',
+      schema: Type.Boolean({ description: 'True: only resolved threads; false: only open threads.' }),
+    },
     { name: 'userId', schema: text('Author of the first comment.') },
     { name: 'participantId', schema: text('A user who commented.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
@@ -32,7 +58,12 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     { name: 'userId', schema: text('Author.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
     { name: 'createdSince', schema: time('Written at this time or later.') },
-    { name: 'updatedSince', schema: time('Written or edited at this time or later. A change of the metadata alone is no edit: `GET /events` has it.') },
+    {
+      name: 'updatedSince',
+      schema: time(
+        'Written or edited at this time or later. A change of the metadata alone is no edit: `GET /events` has it.',
+      ),
+    },
     metadata,
   ],
   rooms: [
@@ -43,15 +74,32 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   users: [
     { name: 'q', schema: text('The id or the name contains this text, ignoring case, accents and forms of Unicode.') },
     { name: 'seenSince', schema: time('Connected at this time or later.') },
-    { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`user`: people; `bot`: programs.' }) },
+    {
+      name: 'kind',
+      schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], {
+        description: '`user`: people; `bot`: programs.',
+      }),
+    },
     metadata,
   ],
   moderation: [
-    { name: 'state', schema: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('decided')], { default: 'held', description: '`held`: content that waits for approval; `reported`: comments that users reported; `decided`: what was decided within 30 days.' }) },
+    {
+      name: 'state',
+      schema: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('decided')], {
+        default: 'held',
+        description:
+          '`held`: content that waits for approval; `reported`: comments that users reported; `decided`: what was decided within 30 days.',
+      }),
+    },
     { name: 'userId', schema: text('Author of the content.') },
     { name: 'roomId', schema: Type.String({ minLength: 1, maxLength: 512, description: 'The room of the content.' }) },
   ],
-  notifications: [{ name: 'unread', schema: Type.Boolean({ description: 'True: only unread notifications; false: only those that were read.' }) }],
+  notifications: [
+    {
+      name: 'unread',
+      schema: Type.Boolean({ description: 'True: only unread notifications; false: only those that were read.' }),
+    },
+  ],
 };
 
 /** The query parameters of a list. */

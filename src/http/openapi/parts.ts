@@ -16,26 +16,79 @@ const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schem
 export const sharedComponents: JsonObject = {
   schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inlined(schema)])),
   headers: {
-    'RateLimit-Policy': { description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.', schema: { type: 'string' }, example: '"default";q=100;w=60' },
-    RateLimit: { description: 'Requests left in the window, and seconds until more are allowed: `"default";r=<requests>;t=<seconds>`.', schema: { type: 'string' }, example: '"default";r=73;t=21' },
-    'Retry-After': { description: 'Seconds until the next request is allowed.', schema: { type: 'integer' }, example: 12 },
-    'X-Request-Id': { description: 'Identifies the request in the log: the id that the client sent, or one that the server generated.', schema: { type: 'string' }, example: 'Qm8fZw3K-1a' },
-    'X-Error-Code': { description: 'The code of the refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
+    'RateLimit-Policy': {
+      description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.',
+      schema: { type: 'string' },
+      example: '"default";q=100;w=60',
+    },
+    RateLimit: {
+      description:
+        'Requests left in the window, and seconds until more are allowed: `"default";r=<requests>;t=<seconds>`.',
+      schema: { type: 'string' },
+      example: '"default";r=73;t=21',
+    },
+    'Retry-After': {
+      description: 'Seconds until the next request is allowed.',
+      schema: { type: 'integer' },
+      example: 12,
+    },
+    'X-Request-Id': {
+      description: 'Identifies the request in the log: the id that the client sent, or one that the server generated.',
+      schema: { type: 'string' },
+      example: 'Qm8fZw3K-1a',
+    },
+    'X-Error-Code': {
+      description: 'The code of the refusal.',
+      schema: { type: 'string', enum: Object.keys(errorKinds) },
+    },
     Link: { description: 'The next page, `rel="next"`; absent on the last page.', schema: { type: 'string' } },
     ETag: { description: 'Identifies this version.', schema: { type: 'string' } },
-    'Idempotent-Replayed': { description: 'Present if this repeats the response to an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
-    'Collab-Hint': { description: 'Names of fields or parameters that are unknown and resemble a known one; they were ignored.', schema: { type: 'string' }, example: 'limt is unknown and was ignored: did you mean limit?' },
-    'Content-Range': { description: 'The position of these bytes and the size of the file.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
+    'Idempotent-Replayed': {
+      description: 'Present if this repeats the response to an earlier request with the same key.',
+      schema: { type: 'string', const: 'true' },
+    },
+    'Collab-Hint': {
+      description: 'Names of fields or parameters that are unknown and resemble a known one; they were ignored.',
+      schema: { type: 'string' },
+      example: 'limt is unknown and was ignored: did you mean limit?',
+    },
+    'Content-Range': {
+      description: 'The position of these bytes and the size of the file.',
+      schema: { type: 'string' },
+      example: 'bytes 0-1023/48213',
+    },
   },
   securitySchemes: {
-    secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…, for backends only; it must never be in a page.' },
-    publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…, which identifies the environment.' },
-    userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, together with the publishable key.' },
-    adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` returns. Valid on /admin/* only.' },
+    secretKey: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A secret key, sk_…, for backends only; it must never be in a page.',
+    },
+    publishableKey: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Service-Key',
+      description: 'A publishable key, pk_…, which identifies the environment.',
+    },
+    userToken: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Service-Token',
+      description: 'The token (JWT) of a user, together with the publishable key.',
+    },
+    adminSession: {
+      type: 'http',
+      scheme: 'bearer',
+      description:
+        'The token of an admin session, adm_…, which `POST /admin/auth/login` returns. Valid on /admin/* only.',
+    },
   },
 };
 
-/** The security of an operation by the credential of its route; absent for the secret key, which is the default of the document. */
+/**
+ * The security of an operation by the credential of its route; absent for the secret key, which is the default of the
+ * document.
+ */
 export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' | 'public', JsonObject>> = {
   secret: {},
   user: { security: [{ publishableKey: [], userToken: [] }] },
@@ -48,7 +101,9 @@ export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' 
 export const limitHeaders: JsonObject = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id', 'Collab-Hint');
 
 /** Content of raw bytes. */
-export const bytesContent: JsonObject = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+export const bytesContent: JsonObject = {
+  'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+};
 
 /** The responses of these refusals by status, each with an example per code. */
 export function refusals(codes: Iterable<ErrorCode>): JsonObject {
@@ -63,9 +118,15 @@ export function refusals(codes: Iterable<ErrorCode>): JsonObject {
       status,
       {
         description: kinds.map((code) => `\`${code}\`: ${errorKinds[code].meaning}`).join('\n'),
-        headers: { ...limitHeaders, ...headerRefs('X-Error-Code'), ...(status === 429 ? headerRefs('Retry-After') : {}) },
+        headers: {
+          ...limitHeaders,
+          ...headerRefs('X-Error-Code'),
+          ...(status === 429 ? headerRefs('Retry-After') : {}),
+        },
         content: {
-          ...jsonContent(namedSchemas.Error, { examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }),
+          ...jsonContent(namedSchemas.Error, {
+            examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+          }),
           'application/problem+json': { schema: withSchemaRefs(namedSchemas.Problem) },
         },
       },

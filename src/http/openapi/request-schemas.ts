@@ -4,8 +4,8 @@ import { isRecord, nullMeansAbsent } from '../../domain/input/validate.ts';
 const made = new WeakMap<TSchema, TSchema>();
 
 /**
- * The schema of what a client may send, made of the schema that validates it: the fields whose null means that they are absent
- * may be null. Returns the same object for the same schema, and the schema itself if it has no such fields.
+ * The schema of what a client may send, made of the schema that validates it: the fields whose null means that they are
+ * absent may be null. Returns the same object for the same schema, and the schema itself if it has no such fields.
  */
 export function requestSchema(schema: TSchema): TSchema {
   let request = made.get(schema);
@@ -32,5 +32,7 @@ function withNulls(schema: TSchema): TSchema {
     const request = requestSchema(field);
     return [name, nullMeansAbsent(schema, name, field) ? orNull(request) : request];
   });
-  return fields.every(([name, field]) => field === properties[name]) ? schema : { ...schema, properties: Object.fromEntries(fields) };
+  return fields.every(([name, field]) => field === properties[name])
+    ? schema
+    : { ...schema, properties: Object.fromEntries(fields) };
 }

@@ -11,14 +11,25 @@ import { RoomPatchSchema } from '../../model/room.ts';
 import { PositionSchema, ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
 import { TokenCreateSchema } from '../../model/environments/token.ts';
 import { UserPutSchema } from '../../model/user.ts';
-import { AdminSchema, AdminSessionSchema, AuditRecordSchema, EnvironmentSchema, KeySchema, NewKeySchema } from './admin-schemas.ts';
+import {
+  AdminSchema,
+  AdminSessionSchema,
+  AuditRecordSchema,
+  EnvironmentSchema,
+  KeySchema,
+  NewKeySchema,
+} from './admin-schemas.ts';
 import { anyEvent, eventSchemas } from './event-schemas.ts';
 import { requestSchema } from './request-schemas.ts';
 
-const time = (description: string) => Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
+const time = (description: string) =>
+  Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
 const timeOrNull = (description: string) => Type.Union([time(description), Type.Null()]);
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
-const coordinate = () => Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], { description: 'Null for a thread without position.' });
+const coordinate = () =>
+  Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+    description: 'Null for a thread without position.',
+  });
 
 const ReactionSchema = Type.Object({
   id: Type.String(),
@@ -38,7 +49,9 @@ const AttachmentSchema = Type.Object({
   sizeBytes: Type.Integer({ minimum: 1 }),
   url: Type.String({ description: 'The address of the file. It requires X-Service-Key and X-Service-Token.' }),
   thumbnailUrl: Type.Optional(Type.String({ description: 'Images only: a JPEG of 200x200 pixels.' })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0, description: 'Audio and video only: milliseconds, if the duration can be determined.' })),
+  durationMs: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Audio and video only: milliseconds, if the duration can be determined.' }),
+  ),
   width: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
   height: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
 });
@@ -54,8 +67,15 @@ const CommentSchema = Type.Object({
   metadata: MetadataSchema,
   createdAt: time('When it was written.'),
   editedAt: timeOrNull('When it was last edited; null if never.'),
-  status: Type.Optional(Type.Literal('held', { description: 'Present while it, or the edit that is shown, waits for a moderator: only moderators and its author see that.' })),
-  published: Type.Optional(Type.Object({}, { description: 'With a held edit: the comment as everybody else sees it.' })),
+  status: Type.Optional(
+    Type.Literal('held', {
+      description:
+        'Present while it, or the edit that is shown, waits for a moderator: only moderators and its author see that.',
+    }),
+  ),
+  published: Type.Optional(
+    Type.Object({}, { description: 'With a held edit: the comment as everybody else sees it.' }),
+  ),
 });
 
 const threadFields = {
@@ -73,9 +93,16 @@ const threadFields = {
   resolvedAt: timeOrNull('When it was resolved; null while it is open.'),
   resolvedBy: textOrNull('The user who resolved it; null while it is open, and if a backend resolved it.'),
 };
-const heldStatus = Type.Optional(Type.Literal('held', { description: 'Present if the thread waits for a moderator: only moderators and its author see it.' }));
+const heldStatus = Type.Optional(
+  Type.Literal('held', {
+    description: 'Present if the thread waits for a moderator: only moderators and its author see it.',
+  }),
+);
 const ThreadSchema = Type.Object({ ...threadFields, status: heldStatus });
-const ThreadWithCommentsSchema = Type.Object({ ...threadFields, comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })) });
+const ThreadWithCommentsSchema = Type.Object({
+  ...threadFields,
+  comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })),
+});
 const CreatedThreadSchema = Type.Object({
   ...threadFields,
   comments: Type.Array(CommentSchema, { description: 'The first comment.' }),
@@ -104,7 +131,10 @@ const PresenceSchema = Type.Object({
   userId: Type.String(),
   name: textOrNull('Display name.'),
   avatarUrl: textOrNull('Address of a picture.'),
-  connections: Type.Integer({ minimum: 1, description: 'Open tabs in the room; 1 for 10 s after the last one has left.' }),
+  connections: Type.Integer({
+    minimum: 1,
+    description: 'Open tabs in the room; 1 for 10 s after the last one has left.',
+  }),
   joinedAt: time('When the first tab joined.'),
   lastActiveAt: time('When a tab last sent a message in the room, to 10 s.'),
   state: Type.Record(Type.String(), Type.Unknown(), { description: 'The state that the client has published.' }),
@@ -123,13 +153,17 @@ const UserSchema = Type.Object({
   firstSeenAt: timeOrNull('When the user first connected.'),
   lastSeenAt: timeOrNull('When the user was last connected, to the minute.'),
   online: Type.Boolean({ description: 'Whether the user is connected now.' }),
-  erased: Type.Optional(Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' })),
+  erased: Type.Optional(
+    Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' }),
+  ),
 });
 
 const NotificationSchema = Type.Object({
   id: Type.String(),
   userId: Type.String({ description: 'The user who is notified.' }),
-  kind: Type.Union([Type.Literal('mention'), Type.Literal('reply')], { description: '`mention`: the comment mentions the user; `reply`: it is in a thread that the user follows.' }),
+  kind: Type.Union([Type.Literal('mention'), Type.Literal('reply')], {
+    description: '`mention`: the comment mentions the user; `reply`: it is in a thread that the user follows.',
+  }),
   roomId: Type.String(),
   threadId: Type.String(),
   commentId: Type.String(),
@@ -143,13 +177,22 @@ const ReportSchema = Type.Object({
   commentId: Type.String(),
   userId: textOrNull('The user who reported it; null for a backend that named none.'),
   reason: Type.String(),
-  body: Type.Optional(Type.String({ description: 'The text as it was reported, if that differs from the first report.' })),
+  body: Type.Optional(
+    Type.String({ description: 'The text as it was reported, if that differs from the first report.' }),
+  ),
   createdAt: time('When it was reported.'),
 });
 const itemFields = {
   id: Type.String(),
-  kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')], { description: 'Held content (`comment`, `thread`, `edit`), or a reported comment.' }),
-  state: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('approved'), Type.Literal('rejected')]),
+  kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')], {
+    description: 'Held content (`comment`, `thread`, `edit`), or a reported comment.',
+  }),
+  state: Type.Union([
+    Type.Literal('held'),
+    Type.Literal('reported'),
+    Type.Literal('approved'),
+    Type.Literal('rejected'),
+  ]),
   roomId: Type.String(),
   threadId: Type.String(),
   commentId: Type.String(),
@@ -160,15 +203,27 @@ const ModerationItemSchema = Type.Object({
   userId: Type.String({ description: 'Author of the content.' }),
   plugin: textOrNull('The plugin that held the content; null for a report.'),
   reason: textOrNull('Why the plugin held it; null for a report.'),
-  comment: Type.Union([CommentSchema, Type.Null()], { description: 'The content as it would be; of a report, the comment as it was first reported. Null once held content is approved.' }),
-  current: Type.Union([CommentSchema, Type.Null()], { description: 'Of a report, the comment as it is now, null if it was deleted; otherwise null.' }),
-  before: Type.Union([CommentSchema, Type.Null()], { description: 'Of an edit, the comment as it is now; otherwise null.' }),
-  thread: Type.Union([ThreadSchema, Type.Null()], { description: 'Of a held thread, the thread as it would be; otherwise null.' }),
+  comment: Type.Union([CommentSchema, Type.Null()], {
+    description:
+      'The content as it would be; of a report, the comment as it was first reported. Null once held content is approved.',
+  }),
+  current: Type.Union([CommentSchema, Type.Null()], {
+    description: 'Of a report, the comment as it is now, null if it was deleted; otherwise null.',
+  }),
+  before: Type.Union([CommentSchema, Type.Null()], {
+    description: 'Of an edit, the comment as it is now; otherwise null.',
+  }),
+  thread: Type.Union([ThreadSchema, Type.Null()], {
+    description: 'Of a held thread, the thread as it would be; otherwise null.',
+  }),
   reportCount: Type.Integer({ minimum: 0, description: 'How many users have reported the comment.' }),
   reports: Type.Array(ReportSchema, { description: 'At most 100 of the reports.' }),
   createdAt: time('When it was held or first reported.'),
   decidedAt: timeOrNull('When it was decided; null before that.'),
-  decidedBy: Type.Union([Type.Object({ kind: Type.String(), id: Type.Union([Type.String(), Type.Null()]) }), Type.Null()], { description: 'As the actor in the audit log; null before that.' }),
+  decidedBy: Type.Union(
+    [Type.Object({ kind: Type.String(), id: Type.Union([Type.String(), Type.Null()]) }), Type.Null()],
+    { description: 'As the actor in the audit log; null before that.' },
+  ),
   rejection,
 });
 const HeldContentSchema = Type.Object({
@@ -186,12 +241,18 @@ const NotificationSettingsSchema = Type.Object(
 const SubscriptionStateSchema = Type.Object({
   threadId: Type.String(),
   userId: Type.String(),
-  state: Type.Union([Type.Literal('default'), Type.Literal('subscribed'), Type.Literal('unsubscribed'), Type.Literal('muted')], { description: '`default`: the user has chosen nothing.' }),
+  state: Type.Union(
+    [Type.Literal('default'), Type.Literal('subscribed'), Type.Literal('unsubscribed'), Type.Literal('muted')],
+    { description: '`default`: the user has chosen nothing.' },
+  ),
 });
 
 const stateFields = {
   roomId: Type.String(),
-  version: Type.Integer({ minimum: 0, description: 'Incremented by every change; 0 for a room that never had a state.' }),
+  version: Type.Integer({
+    minimum: 0,
+    description: 'Incremented by every change; 0 for a room that never had a state.',
+  }),
   sizeBytes: Type.Integer({ minimum: 0, description: 'Size of the whole state in bytes.' }),
   updatedAt: timeOrNull('When it was last written; null if there is no state.'),
 };
@@ -212,7 +273,10 @@ const TurnCredentialsSchema = Type.Object({
   iceServers: Type.Array(IceServerSchema, { description: 'In the form that `RTCPeerConnection` takes.' }),
   username: textOrNull('Null if no TURN server is configured.'),
   password: textOrNull('Null if no TURN server is configured.'),
-  ttl: Type.Integer({ minimum: 0, description: 'Seconds for which the credentials are valid; 0 if no TURN server is configured.' }),
+  ttl: Type.Integer({
+    minimum: 0,
+    description: 'Seconds for which the credentials are valid; 0 if no TURN server is configured.',
+  }),
   uris: Type.Array(Type.String(), { description: 'The TURN servers.' }),
   expiresAt: Type.Optional(time('When the credentials expire; absent if no TURN server is configured.')),
 });
@@ -231,9 +295,17 @@ const usersById = Type.Record(Type.String(), UserSummarySchema, { description: '
 export const includedUsers = Type.Optional(usersById);
 
 /** The durable events by their names in the OpenAPI document. */
-export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: CommentSchema, Reaction: ReactionSchema, User: UserSchema, Notification: NotificationSchema });
+export const namedEvents = eventSchemas({
+  Thread: ThreadSchema,
+  Comment: CommentSchema,
+  Reaction: ReactionSchema,
+  User: UserSchema,
+  Notification: NotificationSchema,
+});
 
-const ErrorSchema = Type.Object({ error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }) });
+const ErrorSchema = Type.Object({
+  error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }),
+});
 
 const ProblemSchema = Type.Object({
   type: Type.String({ description: '`about:blank`: the title is that of the status.' }),
@@ -242,11 +314,22 @@ const ProblemSchema = Type.Object({
   detail: Type.String({ description: 'The field, the limit that it violates, and what was sent.' }),
   instance: Type.String({ description: '`#` and the `X-Request-Id` of the response.' }),
   code: Type.String({ description: 'As `X-Error-Code`.' }),
-  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String({ description: 'The field or parameter, such as `position.x`.' }), message: Type.String() }), { description: 'The refused fields, if they are known.' })),
+  errors: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: Type.String({ description: 'The field or parameter, such as `position.x`.' }),
+        message: Type.String(),
+      }),
+      { description: 'The refused fields, if they are known.' },
+    ),
+  ),
   error: Type.String({ description: 'As `detail`, as in responses without `Accept: application/problem+json`.' }),
 });
 
-/** All other schemas that have a name in the OpenAPI document. Wherever one of these objects is used, the document has a reference to it. */
+/**
+ * All other schemas that have a name in the OpenAPI document. Wherever one of these objects is used, the document has a
+ * reference to it.
+ */
 export const namedSchemas = {
   Position: PositionSchema,
   Metadata: MetadataSchema,
@@ -306,7 +389,8 @@ export const listOf = <T extends Parameters<typeof Type.Array>[0]>(item: T) =>
   });
 
 /** As `listOf`, with `users` after `include=users`. */
-export const listWithUsers = <T extends Parameters<typeof Type.Array>[0]>(item: T) => Type.Object({ ...listOf(item).properties, users: includedUsers });
+export const listWithUsers = <T extends Parameters<typeof Type.Array>[0]>(item: T) =>
+  Type.Object({ ...listOf(item).properties, users: includedUsers });
 
 /** The response of a lookup of users. */
 export const foundUsers = Type.Object({ users: usersById });

@@ -7,7 +7,9 @@ const time = (description: string) => Type.String({ format: 'date-time', descrip
 const id = Type.Integer({ minimum: 1, description: 'The id of the message that this answers.' });
 
 const subscription = namedSchemas.Subscription;
-const role = Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], { description: 'The role of the token.' });
+const role = Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], {
+  description: 'The role of the token.',
+});
 const resolved = Type.Object({ threadId: Type.String(), resolved: Type.Boolean() });
 const unreadCount = Type.Integer({ minimum: 0 });
 const nothing = Type.Object({});
@@ -24,10 +26,23 @@ export const replySchemas: Readonly<Record<string, TSchema>> = {
   typing: nothing,
   'room.broadcast': nothing,
   'p2p.signal': nothing,
-  'room.get': Type.Object({ room: namedSchemas.ReadRoom, threads: Type.Array(namedSchemas.ThreadWithComments), nextCursor: Type.Optional(Type.String()), users: includedUsers }),
-  'thread.get': Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }),
+  'room.get': Type.Object({
+    room: namedSchemas.ReadRoom,
+    threads: Type.Array(namedSchemas.ThreadWithComments),
+    nextCursor: Type.Optional(Type.String()),
+    users: includedUsers,
+  }),
+  'thread.get': Type.Object({
+    thread: namedSchemas.Thread,
+    comments: Type.Array(namedSchemas.Comment),
+    users: includedUsers,
+  }),
   'users.lookup': foundUsers,
-  'notifications.list': Type.Object({ unreadCount, items: Type.Array(namedSchemas.Notification), nextCursor: Type.Optional(Type.String()) }),
+  'notifications.list': Type.Object({
+    unreadCount,
+    items: Type.Array(namedSchemas.Notification),
+    nextCursor: Type.Optional(Type.String()),
+  }),
   'notification-settings.get': namedSchemas.NotificationSettings,
   'thread.subscription': subscription,
   'thread.create': Type.Object({ thread: namedSchemas.CreatedThread }),
@@ -50,10 +65,14 @@ export const replySchemas: Readonly<Record<string, TSchema>> = {
 /** The reply to a message that succeeded. */
 export const okSchema = (data: TSchema): TSchema => Type.Object({ type: Type.Literal('ok'), id, data });
 
-const row = Type.Object({ ...namedSchemas.Presence.properties, connectionIds: Type.Array(Type.String(), { description: 'The open connections of the user in the room.' }) });
+const row = Type.Object({
+  ...namedSchemas.Presence.properties,
+  connectionIds: Type.Array(Type.String(), { description: 'The open connections of the user in the room.' }),
+});
 const actor = Type.Object({ userId: Type.String(), via: Type.Literal('ws'), connectionId: Type.String() });
 const ofRoom = { at: time('When it was sent.'), roomId: Type.String() };
-const roomFrame = (type: string, data: TSchema): TSchema => Type.Object({ type: Type.Literal(type), ...ofRoom, actor: Type.Optional(actor), data });
+const roomFrame = (type: string, data: TSchema): TSchema =>
+  Type.Object({ type: Type.Literal(type), ...ofRoom, actor: Type.Optional(actor), data });
 
 /** The schemas of the frames that the server sends besides replies and durable events, by type. */
 export const frameSchemas: Readonly<Record<string, TSchema>> = {
@@ -79,18 +98,32 @@ export const frameSchemas: Readonly<Record<string, TSchema>> = {
     error: Type.Object({
       code: Type.Union(Object.keys(errorKinds).map((code) => Type.Literal(code))),
       message: Type.String(),
-      retryAfter: Type.Optional(Type.Integer({ minimum: 1, description: 'Seconds until a repetition can succeed, for some refusals with `rate_limited`.' })),
+      retryAfter: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          description: 'Seconds until a repetition can succeed, for some refusals with `rate_limited`.',
+        }),
+      ),
     }),
   }),
-  seq: Type.Object({ type: Type.Literal('seq'), seq: Type.Integer({ minimum: 0, description: 'Advances the position without an event.' }) }),
+  seq: Type.Object({
+    type: Type.Literal('seq'),
+    seq: Type.Integer({ minimum: 0, description: 'Advances the position without an event.' }),
+  }),
   ping: Type.Object({ type: Type.Literal('ping') }, { description: 'Answer with `pong`.' }),
-  'token.expiring': Type.Object({ type: Type.Literal('token.expiring'), data: Type.Object({ tokenExpiresAt: Type.String() }) }),
+  'token.expiring': Type.Object({
+    type: Type.Literal('token.expiring'),
+    data: Type.Object({ tokenExpiresAt: Type.String() }),
+  }),
   'presence.snapshot': roomFrame('presence.snapshot', Type.Object({ roomId: Type.String(), items: Type.Array(row) })),
   'presence.joined': roomFrame('presence.joined', row),
   'presence.updated': roomFrame('presence.updated', row),
   'presence.left': roomFrame('presence.left', Type.Object({ userId: Type.String() })),
   cursor: roomFrame('cursor', Type.Object({ x: Type.Number(), y: Type.Number() })),
-  typing: roomFrame('typing', Type.Object({ threadId: Type.Union([Type.String(), Type.Null()]), typing: Type.Boolean() })),
+  typing: roomFrame(
+    'typing',
+    Type.Object({ threadId: Type.Union([Type.String(), Type.Null()]), typing: Type.Boolean() }),
+  ),
   'room.broadcast': roomFrame('room.broadcast', Type.Unknown({ description: 'The inner `data` of the message.' })),
   'p2p.signal': roomFrame('p2p.signal', Type.Object({ from: Type.String(), to: Type.String(), data: Type.Unknown() })),
 };

@@ -23,10 +23,14 @@ const sameOriginPage: readonly Header[] = [
   ['Cross-Origin-Resource-Policy', 'same-origin'],
 ];
 
-/** Sends a file of the API reference, which is read at its first request, or leads from `/docs/` to `/docs`. Rejects if it was not built. */
+/**
+ * Sends a file of the API reference, which is read at its first request, or leads from `/docs/` to `/docs`. Rejects if
+ * it was not built.
+ */
 export async function sendDocs(exchange: Exchange, path: string, headers: readonly Header[]): Promise<void> {
   // The references of the page are relative, and so is this: a proxy may serve all of it below a path of its own.
-  if (path === '/docs' && exchange.head.path.endsWith('/')) return exchange.send(308, [['Location', '../docs'], ...headers], '');
+  if (path === '/docs' && exchange.head.path.endsWith('/'))
+    return exchange.send(308, [['Location', '../docs'], ...headers], '');
   const { file, type } = docsFiles[path] ?? { file: '', type: '' };
   const bytes = await builtFile(`docs/${file}`);
   await sendStaticFile(exchange, { type, bytes, immutable: false }, [...sameOriginPage, ...headers]);

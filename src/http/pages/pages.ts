@@ -24,7 +24,10 @@ export interface DemoPage {
 /** Answers a request for a page. */
 type PageHandler = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
 
-/** Serves everything outside the API: health, the SDK, the script of the widget, and the API reference and the demo page if they are configured. Needs no credential and counts against no limit. */
+/**
+ * Serves everything outside the API: health, the SDK, the script of the widget, and the API reference and the demo page
+ * if they are configured. Needs no credential and counts against no limit.
+ */
 export class Pages {
   readonly #router = new Router<PageHandler>();
   readonly #log: Logger;
@@ -38,7 +41,9 @@ export class Pages {
     if (config.demo && demo !== null) this.#addDemo(demo);
     this.#addWidget();
     this.#router.add('GET', `${SDK_PREFIX}:file`, sendSdk);
-    if (config.docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
+    if (config.docs)
+      for (const path of Object.keys(docsFiles))
+        this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
   }
 
   /** Answers any request. Never rejects. */
@@ -59,20 +64,26 @@ export class Pages {
       const report = await health.report();
       exchange.send(report.status === 'ok' ? 200 : 503, [jsonHead, ...headers], JSON.stringify(report));
     };
-    this.#router.add('GET', '/livez', (exchange, headers) => exchange.send(200, [jsonHead, ...headers], '{"status":"ok"}'));
+    this.#router.add('GET', '/livez', (exchange, headers) =>
+      exchange.send(200, [jsonHead, ...headers], '{"status":"ok"}'),
+    );
     this.#router.add('GET', '/readyz', ready);
     this.#router.add('GET', '/healthz', ready);
   }
 
   #addWidget(): void {
-    for (const [path, file] of widgetFiles()) this.#router.add('GET', path, (exchange, headers) => sendStaticFile(exchange, file, [...anyOrigin, ...headers]));
+    for (const [path, file] of widgetFiles())
+      this.#router.add('GET', path, (exchange, headers) => sendStaticFile(exchange, file, [...anyOrigin, ...headers]));
   }
 
   #addDemo(demo: DemoPage): void {
     for (const [path, file] of Object.entries(demo.files)) this.#router.add('GET', path, staticFile(file));
     this.#router.add('GET', '/demo/session', async (exchange, headers) => {
       if (!isOwnHost(exchange.head.host, this.#config)) {
-        throw new CollabError('forbidden', 'Host must be localhost, an IP address, or the host of publicUrl: pages of other sites may not use the demo');
+        throw new CollabError(
+          'forbidden',
+          'Host must be localhost, an IP address, or the host of publicUrl: pages of other sites may not use the demo',
+        );
       }
       const user = new URLSearchParams(exchange.head.query).get('user') ?? '';
       exchange.send(200, [jsonHead, ...headers], await demo.session(user));
@@ -81,7 +92,8 @@ export class Pages {
 }
 
 // Some browsers do not count a WebSocket to the page's own host as 'self'. The widget shows attachments as blob: URLs.
-const PAGE_POLICY = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: https:; media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors";
+const PAGE_POLICY =
+  "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: https:; media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors";
 
 /** A page of constant content. */
 function staticFile({ type, text, framed }: DemoPage['files'][string]): PageHandler {

@@ -14,9 +14,9 @@ interface Manifest {
 export const SDK_PREFIX = '/sdk/';
 
 /**
- * Sends the manifest of the SDK, or one of its files. The plain name (`collab.js`) is that of the newest build, which a browser
- * must ask for again; the name with a hash never changes its content. Pages of every origin may load them. Throws
- * `route_not_found` for any other name.
+ * Sends the manifest of the SDK, or one of its files. The plain name (`collab.js`) is that of the newest build, which a
+ * browser must ask for again; the name with a hash never changes its content. Pages of every origin may load them.
+ * Throws `route_not_found` for any other name.
  */
 export async function sendSdk(exchange: Exchange, headers: readonly Header[]): Promise<void> {
   const name = exchange.head.path.slice(SDK_PREFIX.length);

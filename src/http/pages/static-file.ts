@@ -24,7 +24,11 @@ export const anyOrigin: readonly Header[] = [
 const etags = new WeakMap<Buffer, string>();
 
 /** Sends a file, compressed if the client accepts that, or 304 if the client has it. `headers` are added. */
-export async function sendStaticFile(exchange: Exchange, { type, bytes, immutable }: StaticFile, headers: readonly Header[]): Promise<void> {
+export async function sendStaticFile(
+  exchange: Exchange,
+  { type, bytes, immutable }: StaticFile,
+  headers: readonly Header[],
+): Promise<void> {
   const etag = etagOf(bytes);
   const all: Header[] = [
     ['Content-Type', type],

@@ -10,9 +10,10 @@ const LONGEST_KEPT = 45;
 const known = new BoundedMap<string, string | null>(KNOWN_ADDRESSES);
 
 /**
- * The address of the client of a request. A peer outside of `trusted` is the client itself, and its `X-Forwarded-For` is
- * ignored, because any client can send one. If the peer is a trusted proxy, the header is read from right to left, and the
- * first hop that is not a trusted proxy is the client. A hop that is not an address ends the search at the hop before it.
+ * The address of the client of a request. A peer outside of `trusted` is the client itself, and its `X-Forwarded-For`
+ * is ignored, because any client can send one. If the peer is a trusted proxy, the header is read from right to left,
+ * and the first hop that is not a trusted proxy is the client. A hop that is not an address ends the search at the hop
+ * before it.
  *
  * @param peer the other end of the connection
  * @param forwardedFor all `X-Forwarded-For` lines in order, joined by commas; '' for none
@@ -50,8 +51,8 @@ function normalise(text: string): string | null {
 }
 
 /**
- * The addresses that share a limit: an IPv4 address itself, or the /64 of an IPv6 address, because a single host commonly
- * has all of it. Takes the form of `normaliseAddress`.
+ * The addresses that share a limit: an IPv4 address itself, or the /64 of an IPv6 address, because a single host
+ * commonly has all of it. Takes the form of `normaliseAddress`.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(':')) return address;

@@ -2,7 +2,9 @@ import { BlockList, isIP } from 'node:net';
 import { BoundedMap } from '../bounded-map.ts';
 import { parseNetwork } from './parse-address.ts';
 
-/** How many addresses have their result cached: a lookup in a BlockList costs more than the rest of counting a request. */
+/**
+ * How many addresses have their result cached: a lookup in a BlockList costs more than the rest of counting a request.
+ */
 const CACHED_ADDRESSES = 4_096;
 
 /** A set of networks in CIDR form, IPv4 and IPv6. */

@@ -17,7 +17,10 @@ export function parseNetwork(text: string): readonly [address: ipaddr.IPv4 | ipa
   return ipaddr.IPv4.isValidCIDRFourPartDecimal(cidr) || ipaddr.IPv6.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : null;
 }
 
-/** ipaddr.js reads `::10.0.0.1` (deprecated) as `::ffff:10.0.0.1`, which is another address, but reads `::0:10.0.0.1` right. */
+/**
+ * ipaddr.js reads `::10.0.0.1` (deprecated) as `::ffff:10.0.0.1`, which is another address, but reads `::0:10.0.0.1`
+ * right.
+ */
 function spellOut(text: string): string {
   return text.replace(/^::(?=\d+\.)/, '::0:');
 }

@@ -1,6 +1,6 @@
 /**
- * Runs one task at a time per key, in the order of the calls. For tasks that would otherwise conflict with each other in
- * the store; conflicts between processes are still detected by the store.
+ * Runs one task at a time per key, in the order of the calls. For tasks that would otherwise conflict with each other
+ * in the store; conflicts between processes are still detected by the store.
  */
 export class KeyedLock {
   readonly #tails = new Map<string, Promise<void>>();

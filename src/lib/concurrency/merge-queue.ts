@@ -1,7 +1,7 @@
 /**
- * Collects values by key within one event loop iteration and sends them as one batch, with one merged value per key. While a
- * batch is being sent, further values wait for the next one. If too many keys wait, the batch says only that any key may
- * have changed: so the queue needs a bounded amount of memory, however slow the receiver is.
+ * Collects values by key within one event loop iteration and sends them as one batch, with one merged value per key.
+ * While a batch is being sent, further values wait for the next one. If too many keys wait, the batch says only that
+ * any key may have changed: so the queue needs a bounded amount of memory, however slow the receiver is.
  */
 export class MergeQueue<V> {
   readonly #send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void;
@@ -16,7 +16,11 @@ export class MergeQueue<V> {
    * @param merge the value to send in place of two values of one key
    * @param maxKeys the number of keys that may wait
    */
-  constructor(send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void, merge: (earlier: V, later: V) => V, maxKeys: number) {
+  constructor(
+    send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void,
+    merge: (earlier: V, later: V) => V,
+    maxKeys: number,
+  ) {
     this.#send = send;
     this.#merge = merge;
     this.#maxKeys = maxKeys;

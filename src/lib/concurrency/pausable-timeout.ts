@@ -32,9 +32,12 @@ export class PausableTimeout {
 
   #run(): void {
     this.#resumedAt = performance.now();
-    this.#timer = setTimeout(() => {
-      this.#left = Infinity;
-      this.#late();
-    }, Math.max(0, this.#left));
+    this.#timer = setTimeout(
+      () => {
+        this.#left = Infinity;
+        this.#late();
+      },
+      Math.max(0, this.#left),
+    );
   }
 }

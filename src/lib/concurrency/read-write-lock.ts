@@ -8,7 +8,8 @@ export class ReadWriteLock {
 
   /** Runs `work` once no exclusive task runs or waits. Resolves and rejects as `work` does. */
   async shared<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isExclusive || this.#waitingExclusive.length > 0) await new Promise<void>((resolve) => this.#waitingShared.push(resolve));
+    if (this.#isExclusive || this.#waitingExclusive.length > 0)
+      await new Promise<void>((resolve) => this.#waitingShared.push(resolve));
     else this.#shared++;
     try {
       return await work();
@@ -18,9 +19,13 @@ export class ReadWriteLock {
     }
   }
 
-  /** Runs `work` once no other task runs. Exclusive tasks run in the order of the calls. Resolves and rejects as `work` does. */
+  /**
+   * Runs `work` once no other task runs. Exclusive tasks run in the order of the calls. Resolves and rejects as `work`
+   * does.
+   */
   async exclusive<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isExclusive || this.#shared > 0) await new Promise<void>((resolve) => this.#waitingExclusive.push(resolve));
+    if (this.#isExclusive || this.#shared > 0)
+      await new Promise<void>((resolve) => this.#waitingExclusive.push(resolve));
     else this.#isExclusive = true;
     try {
       return await work();

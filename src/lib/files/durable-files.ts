@@ -3,8 +3,8 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { nameFile } from '../errno.ts';
 
-// A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its name.
-// Windows flushes only files that are open for writing, and no folders: NTFS has their names in its journal.
+// A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its
+// name. Windows flushes only files that are open for writing, and no folders: NTFS has their names in its journal.
 
 const isWindows = process.platform === 'win32';
 const flag = isWindows ? 'r+' : 'r';
@@ -49,8 +49,8 @@ export async function syncTree(folder: string): Promise<void> {
  * Creates a folder (mode 0700) and its missing parents, and flushes the names of those it creates.
  *
  * @returns the folders that it created, each after its parent
- * @throws {NodeJS.ErrnoException} if it cannot be created. Does not use `mkdir` with `recursive`, which loops forever where
- *   the system refuses a folder with ENOENT, as in /proc.
+ * @throws {NodeJS.ErrnoException} if it cannot be created. Does not use `mkdir` with `recursive`, which loops forever
+ *   where the system refuses a folder with ENOENT, as in /proc.
  */
 export async function ensureFolder(path: string): Promise<string[]> {
   try {

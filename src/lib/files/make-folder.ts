@@ -2,7 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-// `mkdir` of Node.js with `recursive` reports ENOENT for most errors, such as EDQUOT, EROFS and EIO, and loops without end on some.
+// `mkdir` of Node.js with `recursive` reports ENOENT for most errors, such as EDQUOT, EROFS and EIO, and loops without
+// end on some.
 
 const MODE = 0o700;
 /** How often a folder is tried: others may make its parent meanwhile, or remove it because it is empty. */

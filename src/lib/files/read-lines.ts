@@ -1,8 +1,8 @@
 const LINE_END = 0x0a;
 
 /**
- * Yields the lines of a UTF-8 stream, without their line feeds. Only a line feed ends a line, because other line separators
- * may occur within JSON. An empty last line is not yielded.
+ * Yields the lines of a UTF-8 stream, without their line feeds. Only a line feed ends a line, because other line
+ * separators may occur within JSON. An empty last line is not yielded.
  */
 export async function* readLines(stream: AsyncIterable<Buffer>): AsyncIterable<string> {
   let parts: Buffer[] = [];

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** Nanoseconds since the start of the main thread of this process: running, and waiting for a CPU while it could run. */
+/**
+ * Nanoseconds since the start of the main thread of this process: running, and waiting for a CPU while it could run.
+ */
 interface CpuTimes {
   readonly running: number;
   readonly waiting: number;
@@ -8,7 +10,10 @@ interface CpuTimes {
 
 const SAMPLE_MS = 250;
 
-/** Observes whether the main thread of this process has to wait for a CPU, because other threads of the machine are running. */
+/**
+ * Observes whether the main thread of this process has to wait for a CPU, because other threads of the machine are
+ * running.
+ */
 export class CpuWatch {
   readonly #timer: NodeJS.Timeout;
   /** The times when the last two samples began, the older one first. */

@@ -37,7 +37,9 @@ export function readCommandLine(pid: number): string {
 /** Whether an environment variable was set when a process was started; false if that is not known. */
 export function wasStartedWith(pid: number, variable: string): boolean {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').some((entry) => entry.startsWith(`${variable}=`));
+    return readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .some((entry) => entry.startsWith(`${variable}=`));
   } catch {
     return false;
   }

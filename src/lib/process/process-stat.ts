@@ -23,7 +23,9 @@ export function readProcessStat(pid: number): ProcessStat | null {
   // The second field, the program's name, is in parentheses and may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTime] = [fields[0], fields[19]];
-  return state === undefined || startTime === undefined ? null : { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
+  return state === undefined || startTime === undefined
+    ? null
+    : { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
 }
 
 /** Whether a signal such as SIGSTOP has stopped the process; false if unknown. */
@@ -33,6 +35,7 @@ export function isStopped(pid: number | undefined): boolean {
 
 /** Whether a process was started by this one, or by one that this one has started, and so on; false if unknown. */
 export function isDescendant(pid: number): boolean {
-  for (let next: number | undefined = pid; next !== undefined && next > 0; next = readProcessStat(next)?.parent) if (next === process.pid) return true;
+  for (let next: number | undefined = pid; next !== undefined && next > 0; next = readProcessStat(next)?.parent)
+    if (next === process.pid) return true;
   return false;
 }

@@ -31,8 +31,8 @@ export const auditActions = {
 export type AuditAction = keyof typeof auditActions;
 
 /**
- * The person or program behind an act. `id` is the id of an admin, key or user, or the name of the operating system's user
- * who ran a command; null for the server itself, and for a key or user that is not known.
+ * The person or program behind an act. `id` is the id of an admin, key or user, or the name of the operating system's
+ * user who ran a command; null for the server itself, and for a key or user that is not known.
  */
 export interface AuditActor {
   readonly kind: 'admin' | 'key' | 'user' | 'cli' | 'system';
@@ -41,7 +41,20 @@ export interface AuditActor {
 
 /** The thing that an act changed. */
 export interface AuditTarget {
-  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'reaction' | 'upload' | 'plugin' | 'moderation-item';
+  readonly kind:
+    | 'admin'
+    | 'environment'
+    | 'server'
+    | 'key'
+    | 'signing-key'
+    | 'user'
+    | 'room'
+    | 'thread'
+    | 'comment'
+    | 'reaction'
+    | 'upload'
+    | 'plugin'
+    | 'moderation-item';
   readonly id: string;
 }
 

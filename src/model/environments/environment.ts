@@ -26,7 +26,10 @@ export interface Environment {
 export interface EnvironmentSettings {
   /** Whether an author must exist before a backend writes for them; otherwise the write creates the user. */
   readonly requireKnownUsers: boolean;
-  /** Whether a name in a query or a JSON body that is a near miss of a known one is refused, instead of answered with a hint. */
+  /**
+   * Whether a name in a query or a JSON body that is a near miss of a known one is refused, instead of answered with a
+   * hint.
+   */
   readonly strict: boolean;
   /** Exact origins that browsers may connect from; any if empty. */
   readonly allowedOrigins: readonly string[];
@@ -114,7 +117,11 @@ export type EnvironmentPatch = Static<typeof EnvironmentPatchSchema>;
 
 /** The body of a create-environment request. */
 export const EnvironmentCreateSchema = Type.Object({
-  slug: Type.String({ minLength: 1, maxLength: 63, description: 'Lower-case letters, digits and inner hyphens; unique among the environments.' }),
+  slug: Type.String({
+    minLength: 1,
+    maxLength: 63,
+    description: 'Lower-case letters, digits and inner hyphens; unique among the environments.',
+  }),
   name: EnvironmentPatchSchema.properties.name,
 });
 
@@ -124,7 +131,9 @@ export function parseEnvironment(text: string): Environment {
   return { ...environment, settings: { ...defaultSettings, ...environment.settings } };
 }
 
-/** Returns a function that computes the result for each environment object once: settings are merged for every request. */
+/**
+ * Returns a function that computes the result for each environment object once: settings are merged for every request.
+ */
 function oncePerEnvironment<T>(compute: (environment: Environment) => T): (environment: Environment) => T {
   const results = new WeakMap<Environment, T>();
   return (environment) => {

@@ -51,20 +51,30 @@ export const MAX_KEY_SECONDS = 10 * 365 * 86_400;
 
 /** The body of a create-key request. */
 export const KeyCreateSchema = Type.Object({
-  kind: Type.Union([Type.Literal('secret'), Type.Literal('publishable')], { description: '`secret` for a backend, `publishable` for web pages.' }),
+  kind: Type.Union([Type.Literal('secret'), Type.Literal('publishable')], {
+    description: '`secret` for a backend, `publishable` for web pages.',
+  }),
   name: Type.Optional(Type.String({ maxLength: 128, description: 'A name to recognise the key by.' })),
   scope: Type.Optional(
-    Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')], { description: 'Of secret keys: `full` by default; `moderate` may read, resolve, edit and delete.' }),
+    Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')], {
+      description: 'Of secret keys: `full` by default; `moderate` may read, resolve, edit and delete.',
+    }),
   ),
   rooms: Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: 513 }), Type.Null()], { description: 'Of secret keys: the room, or `prefix*`, that the key is confined to; all rooms when absent or null.' }),
+    Type.Union([Type.String({ minLength: 1, maxLength: 513 }), Type.Null()], {
+      description:
+        'Of secret keys: the room, or `prefix*`, that the key is confined to; all rooms when absent or null.',
+    }),
   ),
   expiresInSeconds: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_SECONDS }), Type.Null()], { description: 'Lifetime in seconds, at most ten years; unlimited when absent or null.' }),
+    Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_SECONDS }), Type.Null()], {
+      description: 'Lifetime in seconds, at most ten years; unlimited when absent or null.',
+    }),
   ),
   rateLimit: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_RATE_LIMIT }), Type.Literal('unlimited'), Type.Null()], {
-      description: 'Of secret keys: requests per minute counted for the key; `unlimited` for no limit; counted for the address when absent or null.',
+      description:
+        'Of secret keys: requests per minute counted for the key; `unlimited` for no limit; counted for the address when absent or null.',
     }),
   ),
 });
@@ -73,7 +83,12 @@ export type KeyCreate = Static<typeof KeyCreateSchema>;
 /** The body of a rotate-key request. */
 export const KeyRotateSchema = Type.Object({
   overlapSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: MAX_KEY_SECONDS, default: 86_400, description: 'Seconds that the old key still works: one day by default, 0 to end it immediately.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_KEY_SECONDS,
+      default: 86_400,
+      description: 'Seconds that the old key still works: one day by default, 0 to end it immediately.',
+    }),
   ),
 });
 export type KeyRotate = Static<typeof KeyRotateSchema>;
@@ -96,6 +111,24 @@ export type SigningAlgorithm = 'HS256' | 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
 
 /** A key that verifies the user tokens of an environment. */
 export type SigningKey =
-  | { readonly kid: string; readonly kind: 'secret'; readonly alg: 'HS256'; readonly secret: string; readonly createdAt: string }
-  | { readonly kid: string; readonly kind: 'public'; readonly alg: Exclude<SigningAlgorithm, 'HS256'>; readonly key: string; readonly createdAt: string }
-  | { readonly kid: string; readonly kind: 'jwks'; readonly alg: Exclude<SigningAlgorithm, 'HS256'>; readonly url: string; readonly createdAt: string };
+  | {
+      readonly kid: string;
+      readonly kind: 'secret';
+      readonly alg: 'HS256';
+      readonly secret: string;
+      readonly createdAt: string;
+    }
+  | {
+      readonly kid: string;
+      readonly kind: 'public';
+      readonly alg: Exclude<SigningAlgorithm, 'HS256'>;
+      readonly key: string;
+      readonly createdAt: string;
+    }
+  | {
+      readonly kid: string;
+      readonly kind: 'jwks';
+      readonly alg: Exclude<SigningAlgorithm, 'HS256'>;
+      readonly url: string;
+      readonly createdAt: string;
+    };

@@ -1,7 +1,10 @@
 import * as Type from 'typebox';
 import type { Static } from 'typebox';
 
-/** Bounds on what an environment and its users may store, and a user may write. Null is no bound. A megabyte is 1 048 576 bytes. */
+/**
+ * Bounds on what an environment and its users may store, and a user may write. Null is no bound. A megabyte is 1 048
+ * 576 bytes.
+ */
 export interface Quotas {
   /** Existing comments in the environment. */
   readonly comments: number | null;

@@ -3,7 +3,10 @@ import { sendHeadError, slowHead } from './head-errors.ts';
 import type { NodeResponse } from './response.ts';
 import { STALLED_MS } from './throughput.ts';
 
-/** How long a connection may wait for the next complete head, from its beginning or from the end of the last response. The check adds up to `CHECK_MS`. */
+/**
+ * How long a connection may wait for the next complete head, from its beginning or from the end of the last response.
+ * The check adds up to `CHECK_MS`.
+ */
 const IDLE_MS = 9_500;
 const CHECK_MS = 500;
 /** How long a client may take to read the last response of its connection. */
@@ -37,8 +40,8 @@ export class Connections {
   #now = 1;
 
   /**
-   * Monotonic milliseconds, of which a pause of the event loop counts as `CHECK_MS` at most: what clients sent meanwhile is
-   * read only after the check, so their silence proves nothing.
+   * Monotonic milliseconds, of which a pause of the event loop counts as `CHECK_MS` at most: what clients sent
+   * meanwhile is read only after the check, so their silence proves nothing.
    */
   get now(): number {
     return this.#now;
@@ -47,7 +50,15 @@ export class Connections {
   /** Adds a connection, until its socket closes. */
   add(socket: Socket): void {
     if (this.#bySocket.has(socket)) return;
-    const connection: Connection = { socket, active: null, unread: null, closing: false, idleSince: this.#now, readWhenIdle: socket.bytesRead, waiting: 0 };
+    const connection: Connection = {
+      socket,
+      active: null,
+      unread: null,
+      closing: false,
+      idleSince: this.#now,
+      readWhenIdle: socket.bytesRead,
+      waiting: 0,
+    };
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.remove(socket));
     this.#timer ??= setInterval(() => this.#tick(), CHECK_MS).unref();
@@ -85,7 +96,8 @@ export class Connections {
     for (const connection of this.#bySocket.values()) {
       if (connection.active !== null) {
         if (connection.active.throughput.isTooSlow(now)) connection.active.close();
-      } else if (connection.unread !== null && !connection.closing) this.#checkUnread(connection, connection.unread, now);
+      } else if (connection.unread !== null && !connection.closing)
+        this.#checkUnread(connection, connection.unread, now);
       else this.#checkIdle(connection, now);
     }
   }

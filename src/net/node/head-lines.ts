@@ -1,7 +1,20 @@
-/** The names that the further lines of a value may have: those of the constants that hold several (net/response-headers.ts). */
+/**
+ * The names that the further lines of a value may have: those of the constants that hold several
+ * (net/response-headers.ts).
+ */
 const FURTHER_NAMES = new Set([
-  'accept-ranges', 'access-control-expose-headers', 'cache-control', 'content-length', 'content-security-policy',
-  'cross-origin-resource-policy', 'etag', 'keep-alive', 'referrer-policy', 'vary', 'x-accel-buffering', 'x-content-type-options',
+  'accept-ranges',
+  'access-control-expose-headers',
+  'cache-control',
+  'content-length',
+  'content-security-policy',
+  'cross-origin-resource-policy',
+  'etag',
+  'keep-alive',
+  'referrer-policy',
+  'vary',
+  'x-accel-buffering',
+  'x-content-type-options',
 ]);
 
 /** The head of a response while it is written. */
@@ -30,9 +43,11 @@ export class HeadLines {
   }
 
   /**
-   * Adds a header whose value may hold further lines. Returns the beginning of the body if the value ends the head, else null.
+   * Adds a header whose value may hold further lines. Returns the beginning of the body if the value ends the head,
+   * else null.
    *
-   * @throws {Error} if a further line is not of those that the server itself writes: the value then comes from elsewhere
+   * @throws {Error} if a further line is not of those that the server itself writes: the value then comes from
+   *   elsewhere
    */
   add(name: string, value: string): string | null {
     if (!value.includes('\r\n')) return this.#push(name, value);
@@ -40,7 +55,8 @@ export class HeadLines {
     const lines = (end < 0 ? value : value.slice(0, end)).split('\r\n');
     const endsHead = end >= 0 || lines.at(-1) === '';
     this.#push(name, lines[0] ?? '');
-    for (const line of lines.slice(1, end < 0 && endsHead ? -1 : undefined)) this.#pushFurther(`a value of ${name}`, line);
+    for (const line of lines.slice(1, end < 0 && endsHead ? -1 : undefined))
+      this.#pushFurther(`a value of ${name}`, line);
     if (!endsHead) return null;
     // The native core adds a line break to the value.
     return end < 0 ? '' : `${value.slice(end + 4)}\r\n`;

@@ -27,7 +27,8 @@ export class NodeRequest implements CoreRequest {
 
   forEach(each: (name: string, value: string) => void): void {
     const { rawHeaders } = this.#message;
-    for (let i = 0; i + 1 < rawHeaders.length; i += 2) each((rawHeaders[i] as string).toLowerCase(), utf8(rawHeaders[i + 1] as string));
+    for (let i = 0; i + 1 < rawHeaders.length; i += 2)
+      each((rawHeaders[i] as string).toLowerCase(), utf8(rawHeaders[i + 1] as string));
   }
 }
 

@@ -121,7 +121,7 @@ export class NodeResponse implements CoreResponse {
       if (isLast && !this.#head.closes) this.#head.add('Connection', 'close');
       this.#sendHead();
     }
-    for (let from = 0; from < part.length; ) {
+    for (let from = 0; from < part.length;) {
       const piece = part.subarray(from, from + WRITE_BYTES);
       const taken = this.#response.write(piece);
       from += piece.length;
@@ -166,7 +166,8 @@ export class NodeResponse implements CoreResponse {
       deliver(chunk, received >= length);
     });
     this.#request.on('end', () => {
-      if (this.#request.rawTrailers.length > 0) this.refuse(400, 'Trailer is not supported: send the request without trailer fields');
+      if (this.#request.rawTrailers.length > 0)
+        this.refuse(400, 'Trailer is not supported: send the request without trailer fields');
       else if (received < length) deliver(new Uint8Array(0), true);
     });
     return this;
@@ -189,7 +190,9 @@ export class NodeResponse implements CoreResponse {
     this.#host.upgrade(data, protocol, this.#head.lines);
   }
 
-  /** Aborts the response and answers with a refusal, if none of the response has been sent. The connection is closed. */
+  /**
+   * Aborts the response and answers with a refusal, if none of the response has been sent. The connection is closed.
+   */
   refuse(status: number, message: string): void {
     if (this.#response.headersSent) return void this.close();
     sendHeadError(this.#socket, { status, message });

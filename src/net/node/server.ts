@@ -10,7 +10,9 @@ import { NodeResponse } from './response.ts';
 import { stopParsing } from './stop-parsing.ts';
 import { type PendingUpgrade, WebSockets } from './web-sockets.ts';
 
-/** The length of every valid Sec-WebSocket-Key. The native core, too, takes a request with such a key for an upgrade. */
+/**
+ * The length of every valid Sec-WebSocket-Key. The native core, too, takes a request with such a key for an upgrade.
+ */
 const SOCKET_KEY_LENGTH = 24;
 
 /**
@@ -20,7 +22,12 @@ const SOCKET_KEY_LENGTH = 24;
  */
 export function createNodeServer(answerCloseMs?: number): HttpServer {
   const core = new NodeCore(new WebSockets(answerCloseMs));
-  return { app: core.app, listen: (host, port) => core.listen(host, port), stopListening: () => core.stopListening(), close: () => core.close() };
+  return {
+    app: core.app,
+    listen: (host, port) => core.listen(host, port),
+    stopListening: () => core.stopListening(),
+    close: () => core.close(),
+  };
 }
 
 class NodeCore implements HttpServer {
@@ -51,12 +58,20 @@ class NodeCore implements HttpServer {
     this.#http.on('request', onRequest);
     this.#http.on('checkExpectation', onRequest);
     this.#http.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket as Socket, head));
-    this.#http.on('connect', (_request, socket) => sendHeadError(socket as Socket, { status: 400, message: 'The request target must be a path that begins with a slash' }));
-    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onParserError(error.code, socket as Socket));
+    this.#http.on('connect', (_request, socket) =>
+      sendHeadError(socket as Socket, {
+        status: 400,
+        message: 'The request target must be a path that begins with a slash',
+      }),
+    );
+    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.#onParserError(error.code, socket as Socket),
+    );
   }
 
   #httpOptions(): ServerOptions {
-    // A variable, because the type lacks shouldUpgradeCallback, which Node has since 24.9. Without it, see #withoutUpgrade.
+    // A variable, because the type lacks shouldUpgradeCallback, which Node has since 24.9. Without it, see
+    // #withoutUpgrade.
     const options = {
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false,
@@ -129,22 +144,32 @@ class NodeCore implements HttpServer {
     else behavior.upgrade(native, new NodeRequest(request), context);
   }
 
-  /** The behavior of the WebSocket that a request wants to become; null if it is to be served as if it wanted no upgrade. */
+  /**
+   * The behavior of the WebSocket that a request wants to become; null if it is to be served as if it wanted no
+   * upgrade.
+   */
   #socketBehavior(request: IncomingMessage): SocketBehavior<unknown> | null {
     const { upgrade, 'sec-websocket-key': key = '' } = request.headers;
-    if (request.method !== 'GET' || key.length !== SOCKET_KEY_LENGTH || upgrade?.toLowerCase() !== 'websocket') return null;
+    if (request.method !== 'GET' || key.length !== SOCKET_KEY_LENGTH || upgrade?.toLowerCase() !== 'websocket')
+      return null;
     return this.#behaviors.get(new NodeRequest(request).getUrl()) ?? null;
   }
 
   /** Lets the parser read the request again, without its `Upgrade` header. */
   #withoutUpgrade({ method, url, rawHeaders }: IncomingMessage, socket: Socket, bytes: Buffer): void {
     const lines = [`${method} ${url} HTTP/1.1`];
-    for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);
+    for (let i = 0; i < rawHeaders.length; i += 2)
+      if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]));
     this.#http.emit('connection', socket);
   }
 
-  #newResponse(connection: Connection, request: IncomingMessage, response: ServerResponse, context: PendingUpgrade | null): NodeResponse {
+  #newResponse(
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: PendingUpgrade | null,
+  ): NodeResponse {
     const created = new NodeResponse(request, response, {
       ended: (isLast) => {
         connection.active = null;

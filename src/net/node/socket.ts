@@ -36,7 +36,14 @@ export class NodeSocket implements CoreSocket<unknown> {
   #pingedAt = 0;
   readonly #written = (): void => this.#onWritten();
 
-  constructor(native: WebSocket, connection: Socket, behavior: SocketBehavior<unknown>, data: unknown, sockets: SocketTopics, answerCloseMs: number) {
+  constructor(
+    native: WebSocket,
+    connection: Socket,
+    behavior: SocketBehavior<unknown>,
+    data: unknown,
+    sockets: SocketTopics,
+    answerCloseMs: number,
+  ) {
     this.#native = native;
     this.#connection = connection;
     this.#behavior = behavior;
@@ -45,7 +52,9 @@ export class NodeSocket implements CoreSocket<unknown> {
     this.#answerCloseMs = answerCloseMs;
     this.#maxBackpressure = behavior.maxBackpressure ?? 64 * 1024;
     native.binaryType = 'arraybuffer';
-    native.on('message', (message, isBinary) => this.#receive(() => behavior.message?.(this, message as ArrayBuffer, isBinary)));
+    native.on('message', (message, isBinary) =>
+      this.#receive(() => behavior.message?.(this, message as ArrayBuffer, isBinary)),
+    );
     native.on('ping', () => this.#receive(() => behavior.ping?.(this)));
     native.on('pong', () => this.#receive(() => behavior.pong?.(this)));
     native.on('close', (code) => {

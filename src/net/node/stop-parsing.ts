@@ -10,9 +10,9 @@ interface Parser {
 const UPGRADE = 2;
 
 /**
- * Leaves the rest of what was read from a connection unparsed, as far as it is further requests, and drops what it has of a
- * body. Without this, Node creates objects for thousands of requests or chunks that came in one packet and that nobody
- * handles. A version of Node whose parser has other names does just that.
+ * Leaves the rest of what was read from a connection unparsed, as far as it is further requests, and drops what it has
+ * of a body. Without this, Node creates objects for thousands of requests or chunks that came in one packet and that
+ * nobody handles. A version of Node whose parser has other names does just that.
  */
 export function stopParsing(socket: Socket): void {
   const { parser } = socket as { parser?: Parser | null };

@@ -16,7 +16,9 @@ export interface PendingUpgrade extends UpgradeContext {
 
 /** How long a client may take to read what was sent before the close frame: as long as a silent socket lives. */
 const CLOSE_TIMEOUT_MS = 60_000;
-/** How long a client may take to answer the close frame once it has read everything; the native core gives it as long. */
+/**
+ * How long a client may take to answer the close frame once it has read everything; the native core gives it as long.
+ */
 const ANSWER_CLOSE_MS = 5_000;
 const CHECK_MS = 4_000;
 
@@ -37,11 +39,18 @@ export class WebSockets implements SocketTopics {
   }
 
   /** Answers an upgrade request. `headers`: names and values in turn. `protocol`: '' for none. */
-  upgrade({ request, socket, bytes, behavior }: PendingUpgrade, data: unknown, protocol: string, headers: readonly string[]): void {
+  upgrade(
+    { request, socket, bytes, behavior }: PendingUpgrade,
+    data: unknown,
+    protocol: string,
+    headers: readonly string[],
+  ): void {
     this.#headers = protocol === '' ? headers : [...headers, 'Sec-WebSocket-Protocol', protocol];
     // The caller has chosen the protocol.
     delete request.headers['sec-websocket-protocol'];
-    this.#serverOf(behavior).handleUpgrade(request, socket, bytes, (native) => this.#opened(native, socket, behavior, data));
+    this.#serverOf(behavior).handleUpgrade(request, socket, bytes, (native) =>
+      this.#opened(native, socket, behavior, data),
+    );
     this.#headers = [];
   }
 
@@ -74,7 +83,13 @@ export class WebSockets implements SocketTopics {
   #serverOf(behavior: SocketBehavior<unknown>): Ws.WebSocketServer {
     let server = this.#servers.get(behavior);
     if (server === undefined) {
-      const options = { noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: behavior.maxPayloadLength ?? 16_384, closeTimeout: CLOSE_TIMEOUT_MS };
+      const options = {
+        noServer: true,
+        clientTracking: false,
+        perMessageDeflate: false,
+        maxPayload: behavior.maxPayloadLength ?? 16_384,
+        closeTimeout: CLOSE_TIMEOUT_MS,
+      };
       // Loaded here, because workers on the native core need not.
       const ws = createRequire(import.meta.url)('ws') as typeof Ws;
       server = new ws.WebSocketServer(options);

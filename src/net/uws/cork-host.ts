@@ -6,10 +6,10 @@ import type * as UWebSockets from 'uWebSockets.js';
 /**
  * An HTTP response that is never sent. Upgrades after an await run in its cork (decision 7).
  *
- * Such an upgrade must not be corked on its own response: until July 2026 (uWebSockets #1929) uWebSockets.js then reads the
- * state of a response from what has become a WebSocket, and may close the socket. Without a cork it works, but writes a
- * warning to stderr each time. In the cork of another response it works silently. The connection of that response comes
- * from this process.
+ * Such an upgrade must not be corked on its own response: until July 2026 (uWebSockets #1929) uWebSockets.js then reads
+ * the state of a response from what has become a WebSocket, and may close the socket. Without a cork it works, but
+ * writes a warning to stderr each time. In the cork of another response it works silently. The connection of that
+ * response comes from this process.
  */
 export class CorkHost {
   readonly #uws: typeof UWebSockets;

@@ -9,12 +9,15 @@ import { MAX_HEADER_BYTES } from '../core.ts';
 export interface NativeCore {
   /** Its file in the package. */
   readonly file: string;
-  /** Whether it is the build of January 2024, for Node 20. docs/deploy/ lists what a proxy in front of it has to hide. */
+  /**
+   * Whether it is the build of January 2024, for Node 20. docs/deploy/ lists what a proxy in front of it has to hide.
+   */
   readonly old: boolean;
 }
 
 /** Where the native core runs; for messages to the operator. */
-export const NATIVE_PLATFORMS = 'it has builds for Linux with glibc on x64 and arm64: Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)';
+export const NATIVE_PLATFORMS =
+  'it has builds for Linux with glibc on x64 and arm64: Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)';
 
 /** The remedy if the native core is demanded and does not run here. */
 export const OTHER_CORE = `Set core to auto or node to use the slower core of Node.js, or install another version of Node: ${NATIVE_PLATFORMS}.`;
@@ -48,7 +51,8 @@ export function loadNativeCore(): typeof UWebSockets {
     // Not a static import, which would fail before the error can be explained.
     return createRequire(import.meta.url)('uWebSockets.js') as typeof UWebSockets;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') throw new Error('uWebSockets.js is not installed', { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND')
+      throw new Error('uWebSockets.js is not installed', { cause: error });
     throw unsupported(error);
   }
 }

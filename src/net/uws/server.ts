@@ -5,8 +5,8 @@ import { CorkHost } from './cork-host.ts';
 import { loadNativeCore } from './native-core.ts';
 
 /**
- * The core ends its half of the connection with the close frame, and closes the connection after 16 s if the other half is still
- * open then. Its timers turn every 4 s. It does not say when the connection closes.
+ * The core ends its half of the connection with the close frame, and closes the connection after 16 s if the other half
+ * is still open then. Its timers turn every 4 s. It does not say when the connection closes.
  */
 const LINGER_MS = 20_000;
 

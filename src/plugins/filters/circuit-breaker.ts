@@ -5,7 +5,10 @@ const MAX_FAILURES = 5;
 /** How long it is not run, in milliseconds. */
 const OPEN_MS = 30_000;
 
-/** Stops calling what has failed several times in a row, for a while. Then it is called again; the first failure stops it for as long again. */
+/**
+ * Stops calling what has failed several times in a row, for a while. Then it is called again; the first failure stops
+ * it for as long again.
+ */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #failures = 0;

@@ -64,14 +64,23 @@ export class FilterChain implements Filters {
   readonly #chains = new Map<FilterName, Map<string, readonly Link[]>>();
 
   /** @param filters in the order of the configuration */
-  constructor(filters: readonly PluginFilter[], { clock, log, metrics }: { clock: Pick<Clock, 'monotonic'>; log: Logger; metrics?: Metrics | undefined }) {
+  constructor(
+    filters: readonly PluginFilter[],
+    { clock, log, metrics }: { clock: Pick<Clock, 'monotonic'>; log: Logger; metrics?: Metrics | undefined },
+  ) {
     this.#filters = filters;
     this.#clock = clock;
     this.#log = log;
     this.#metrics = new Map(
       filters.map((filter) => {
         const labels = labelsOf(filter);
-        return [filter, { duration: metrics?.histogram('plugin_hook_duration_seconds', labels), errors: metrics?.counter('plugin_hook_errors_total', labels) }];
+        return [
+          filter,
+          {
+            duration: metrics?.histogram('plugin_hook_duration_seconds', labels),
+            errors: metrics?.counter('plugin_hook_errors_total', labels),
+          },
+        ];
       }),
     );
     metrics?.gauge('plugin_filter_skipped', () => filters.map((filter) => [labelsOf(filter), this.#skippedIn(filter)]));
@@ -81,29 +90,52 @@ export class FilterChain implements Filters {
     return this.#chain(name, slug).length > 0;
   }
 
-  run<N extends WriteFilter>(name: N, environment: PluginEnvironment, actor: FilterActor, payload: WriteFilterTypes[N]['payload'], check?: (comment: DraftComment) => void): Promise<FilterOutcome> {
+  run<N extends WriteFilter>(
+    name: N,
+    environment: PluginEnvironment,
+    actor: FilterActor,
+    payload: WriteFilterTypes[N]['payload'],
+    check?: (comment: DraftComment) => void,
+  ): Promise<FilterOutcome> {
     return this.#run(name, environment, actor, payload, check);
   }
 
   /** Runs the filters of a delivery and returns whether none of them rejects. Never rejects. */
-  async passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean> {
+  async passes<N extends 'notification.deliver' | 'webhook.deliver'>(
+    environment: PluginEnvironment,
+    name: N,
+    payload: FilterTypes[N]['payload'],
+  ): Promise<boolean> {
     return (await this.rejectedBy(environment, name, payload)) === null;
   }
 
-  /** Runs the filters of a delivery and returns the plugin whose filter rejects it; null if none does. Never rejects. */
-  async rejectedBy<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<string | null> {
+  /**
+   * Runs the filters of a delivery and returns the plugin whose filter rejects it; null if none does. Never rejects.
+   */
+  async rejectedBy<N extends 'notification.deliver' | 'webhook.deliver'>(
+    environment: PluginEnvironment,
+    name: N,
+    payload: FilterTypes[N]['payload'],
+  ): Promise<string | null> {
     if (!this.has(name, environment)) return null;
     const decided = await this.#run(name, environment, BACKEND, payload);
     return decided.outcome === 'pass' ? null : decided.plugin;
   }
 
-  async #run(name: FilterName, { id, slug }: PluginEnvironment, actor: FilterActor, payload: object, check: (comment: DraftComment) => void = () => {}): Promise<FilterOutcome> {
+  async #run(
+    name: FilterName,
+    { id, slug }: PluginEnvironment,
+    actor: FilterActor,
+    payload: object,
+    check: (comment: DraftComment) => void = () => {},
+  ): Promise<FilterOutcome> {
     const environment = { id, slug };
     let current = payload;
     let fields: DraftPatch = {};
     for (const { filter, config, state } of this.#chain(name, slug)) {
       const decided = await this.#decide(filter, state, current, { environment, actor, config }, check);
-      if (decided.kind === 'reject') return { outcome: 'reject', plugin: filter.plugin, message: decided.message, status: decided.status };
+      if (decided.kind === 'reject')
+        return { outcome: 'reject', plugin: filter.plugin, message: decided.message, status: decided.status };
       if (decided.kind === 'hold') return { outcome: 'hold', plugin: filter.plugin, reason: decided.reason, fields };
       if (Object.keys(decided.fields).length === 0) continue;
       fields = { ...fields, ...decided.fields };
@@ -113,13 +145,20 @@ export class FilterChain implements Filters {
   }
 
   /** The decision of one filter, or what its `onError` says if it fails. */
-  async #decide(filter: PluginFilter, state: FilterState, payload: object, call: FilterCall, check: (comment: DraftComment) => void): Promise<FilterDecision> {
+  async #decide(
+    filter: PluginFilter,
+    state: FilterState,
+    payload: object,
+    call: FilterCall,
+    check: (comment: DraftComment) => void,
+  ): Promise<FilterDecision> {
     const { breaker, duration, errors } = state;
     if (breaker.isOpen) return state.failure;
     const startedAt = performance.now();
     try {
       const decision = readResult(filter.name, await filter.run(payload, call));
-      if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as DraftComment), ...decision.fields });
+      if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0)
+        check({ ...(payload.comment as DraftComment), ...decision.fields });
       breaker.succeeded();
       return decision;
     } catch (thrown) {
@@ -129,7 +168,11 @@ export class FilterChain implements Filters {
       const { onError, reason } = failureOf(error, filter);
       const cause = error.cause === undefined ? undefined : firstLine(error.cause);
       this.#log.warn({ ...about, reason: firstLine(error), cause, onError }, 'a filter of a plugin failed');
-      if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called in this environment for 30 s, and its onError applies');
+      if (breaker.failed())
+        this.#log.error(
+          about,
+          'a filter of a plugin has failed 5 times in a row: it is not called in this environment for 30 s, and its onError applies',
+        );
       state.failure = onFailure(filter, onError, reason);
       return state.failure;
     } finally {
@@ -139,7 +182,9 @@ export class FilterChain implements Filters {
 
   /** In how many environments the filter is not called at the moment. */
   #skippedIn(filter: PluginFilter): number {
-    return [...this.#chains.values()].flatMap((bySlug) => [...bySlug.values()].flat()).filter((link) => link.filter === filter && link.state.breaker.isOpen).length;
+    return [...this.#chains.values()]
+      .flatMap((bySlug) => [...bySlug.values()].flat())
+      .filter((link) => link.filter === filter && link.state.breaker.isOpen).length;
   }
 
   #chain(name: FilterName, slug: string): readonly Link[] {
@@ -155,7 +200,11 @@ export class FilterChain implements Filters {
       const { enabled, priority, config } = settingsIn(filter.settings, slug);
       const metrics = this.#metrics.get(filter);
       if (filter.name !== name || !enabled || metrics === undefined) return [];
-      const state = { ...metrics, breaker: new CircuitBreaker(this.#clock), failure: onFailure(filter, filter.options.onError, FAILED) };
+      const state = {
+        ...metrics,
+        breaker: new CircuitBreaker(this.#clock),
+        failure: onFailure(filter, filter.options.onError, FAILED),
+      };
       return [{ filter, priority: priority ?? filter.options.priority, config, state }];
     });
     // The sort is stable, so equal ones stay in the order of the configuration.
@@ -167,20 +216,31 @@ function labelsOf({ plugin, name }: PluginFilter): { plugin: string; hook: strin
   return { plugin, hook: name };
 }
 
-/** The effect of a failure, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
+/**
+ * The effect of a failure, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a
+ * thread.
+ */
 function failureOf(error: Error, { options }: PluginFilter): { onError: OnError; reason: string } {
   const { name, message } = error;
   const { onError } = error as Partial<FilterFailure>;
-  return name === 'FilterFailure' && isOnError(onError) ? { onError, reason: message } : { onError: options.onError, reason: FAILED };
+  return name === 'FilterFailure' && isOnError(onError)
+    ? { onError, reason: message }
+    : { onError: options.onError, reason: FAILED };
 }
 
 function onFailure({ name }: PluginFilter, onError: OnError, reason: string): FilterDecision {
   if (onError === 'open') return { kind: 'pass', fields: {} };
-  return onError === 'hold' && isHoldable(name) ? { kind: 'hold', reason } : { kind: 'reject', message: NOT_CHECKED, status: 403 };
+  return onError === 'hold' && isHoldable(name)
+    ? { kind: 'hold', reason }
+    : { kind: 'reject', message: NOT_CHECKED, status: 403 };
 }
 
 /** A payload whose comment has the changed fields. Metadata of a new thread are those of its first comment. */
 function patched(payload: object, fields: DraftPatch): object {
   const { comment, ...rest } = payload as { comment: DraftComment };
-  return { ...rest, ...('metadata' in rest && fields.metadata !== undefined ? { metadata: fields.metadata } : {}), comment: { ...comment, ...fields } };
+  return {
+    ...rest,
+    ...('metadata' in rest && fields.metadata !== undefined ? { metadata: fields.metadata } : {}),
+    comment: { ...comment, ...fields },
+  };
 }

@@ -8,7 +8,10 @@ import { checkTogether } from './check-together.ts';
 import { LOADS_AT_ONCE } from './load.ts';
 import { PluginNames } from './plugin-names.ts';
 
-/** Loads a plugin, checks its configuration and runs its setup in a thread, which is ended afterwards. Throws `PluginError`. */
+/**
+ * Loads a plugin, checks its configuration and runs its setup in a thread, which is ended afterwards. Throws
+ * `PluginError`.
+ */
 export async function checkPlugin(entry: PluginEntry, publicUrl: string): Promise<PluginInfo> {
   const thread = new PluginThread(entry, { publicUrl, services: () => setupServices });
   try {
@@ -19,15 +22,20 @@ export async function checkPlugin(entry: PluginEntry, publicUrl: string): Promis
 }
 
 /** Checks each plugin as `checkPlugin` does, all together at first. The outcomes are in the order of the entries. */
-export async function checkEach(entries: readonly PluginEntry[], publicUrl: string): Promise<readonly PromiseSettledResult<PluginInfo>[]> {
+export async function checkEach(
+  entries: readonly PluginEntry[],
+  publicUrl: string,
+): Promise<readonly PromiseSettledResult<PluginInfo>[]> {
   const together = entries.length > 1 ? await checkTogether(entries) : [];
   const places = new Semaphore(LOADS_AT_ONCE);
-  return Promise.allSettled(entries.map(async (entry, index) => together[index] ?? places.run(() => checkPlugin(entry, publicUrl))));
+  return Promise.allSettled(
+    entries.map(async (entry, index) => together[index] ?? places.run(() => checkPlugin(entry, publicUrl))),
+  );
 }
 
 /**
- * Checks the plugins of a configuration: each by itself, and that no two that are not optional have one name. Throws `PluginError`
- * unless the plugin is optional. Returns the entries with what was learned: `checked`, or `loadFailure`.
+ * Checks the plugins of a configuration: each by itself, and that no two that are not optional have one name. Throws
+ * `PluginError` unless the plugin is optional. Returns the entries with what was learned: `checked`, or `loadFailure`.
  */
 export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: string): Promise<PluginEntry[]> {
   const outcomes = await checkEach(entries, publicUrl);
@@ -48,6 +56,7 @@ function checkedOf({ name, isolated, hooks: { filters, routes, actions, queues }
     name,
     isolated,
     runsInWebWorkers: filters.length > 0 || routes.length > 0,
-    runsInBackground: actions.length > 0 || queues.length > 0 || filters.some((filter) => filter.name.endsWith('.deliver')),
+    runsInBackground:
+      actions.length > 0 || queues.length > 0 || filters.some((filter) => filter.name.endsWith('.deliver')),
   };
 }

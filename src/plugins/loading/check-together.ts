@@ -7,9 +7,9 @@ import type { LoadedTogether, PluginInfo } from '../thread/messages.ts';
 const TOGETHER_MS = 10_000;
 
 /**
- * Loads plugins side by side in one thread and runs their setup, which takes a fraction of what a thread for each one does.
- * Returns what they register, in the order of the entries: null for one that failed, and for those that had not loaded when
- * the thread ended or the time had passed. Never rejects.
+ * Loads plugins side by side in one thread and runs their setup, which takes a fraction of what a thread for each one
+ * does. Returns what they register, in the order of the entries: null for one that failed, and for those that had not
+ * loaded when the thread ended or the time had passed. Never rejects.
  */
 export async function checkTogether(entries: readonly PluginEntry[]): Promise<readonly (PluginInfo | null)[]> {
   const infos: (PluginInfo | null)[] = entries.map(() => null);
@@ -26,5 +26,8 @@ export async function checkTogether(entries: readonly PluginEntry[]): Promise<re
 
 /** As the thread of a plugin, always the built file. */
 function threadFile(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? '../../../dist/threads/check.js' : '../threads/check.js', import.meta.url);
+  return new URL(
+    import.meta.url.endsWith('.ts') ? '../../../dist/threads/check.js' : '../threads/check.js',
+    import.meta.url,
+  );
 }

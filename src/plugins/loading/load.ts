@@ -21,16 +21,23 @@ export interface LoadedPlugin {
 /** How long a plugin may take to load, and to set itself up: much longer than on a busy machine. */
 export const LOAD_MS = 30_000;
 
-const MODULE_HINT = '; plugins are ES modules: name the file .mjs, or set "type": "module" in the package.json of its folder';
+const MODULE_HINT =
+  '; plugins are ES modules: name the file .mjs, or set "type": "module" in the package.json of its folder';
 
-/** How many plugins a process loads at once. More of them would wait for each other, and could pass `LOAD_MS` on a busy machine. */
+/**
+ * How many plugins a process loads at once. More of them would wait for each other, and could pass `LOAD_MS` on a busy
+ * machine.
+ */
 export const LOADS_AT_ONCE = 4;
 
 /** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);
   provideApi(url);
-  const plugin = checkPlugin(entry.use, await withTimeout(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)));
+  const plugin = checkPlugin(
+    entry.use,
+    await withTimeout(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)),
+  );
   return { entry, plugin, url, settings: readSettings(plugin.name, plugin.config, entry) };
 }
 
@@ -48,7 +55,10 @@ async function importDefault(use: string, url: string): Promise<unknown> {
   try {
     return ((await importModule(url)) as { default?: unknown }).default;
   } catch (error) {
-    throw new PluginError(use, `its module failed to load: ${firstLine(error)}${isModuleReadAsScript(error) ? MODULE_HINT : ''}`);
+    throw new PluginError(
+      use,
+      `its module failed to load: ${firstLine(error)}${isModuleReadAsScript(error) ? MODULE_HINT : ''}`,
+    );
   }
 }
 
@@ -58,12 +68,20 @@ function isModuleReadAsScript(error: unknown): boolean {
 }
 
 function checkPlugin(use: string, value: unknown): Plugin {
-  if (typeof value !== 'object' || value === null) throw new PluginError(use, 'its module has no default export made by definePlugin');
+  if (typeof value !== 'object' || value === null)
+    throw new PluginError(use, 'its module has no default export made by definePlugin');
   const { name, version, apiVersion, config, setup, isolation } = value as Partial<Record<keyof Plugin, unknown>>;
-  if (apiVersion !== API_VERSION) throw new PluginError(use, `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`);
-  if (typeof name !== 'string' || !PLUGIN_NAME.test(name)) throw new PluginError(use, `name must match ${PLUGIN_NAME.source}`);
-  if (name !== use && isShipped(name)) throw new PluginError(use, `its name ${name} is that of a plugin that ships with Collab; give it another name`);
-  if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a string such as 1.0.0');
+  if (apiVersion !== API_VERSION)
+    throw new PluginError(
+      use,
+      `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`,
+    );
+  if (typeof name !== 'string' || !PLUGIN_NAME.test(name))
+    throw new PluginError(use, `name must match ${PLUGIN_NAME.source}`);
+  if (name !== use && isShipped(name))
+    throw new PluginError(use, `its name ${name} is that of a plugin that ships with Collab; give it another name`);
+  if (typeof version !== 'string' || version === '')
+    throw new PluginError(name, 'version must be a string such as 1.0.0');
   if (!isObjectSchema(config)) throw new PluginError(name, 'config must be a schema made by Type.Object');
   if (isolation !== undefined && isolation !== 'worker') throw new PluginError(name, 'isolation must be "worker"');
   if (typeof setup !== 'function') throw new PluginError(name, 'setup must be a function');

@@ -22,7 +22,10 @@ export function isShipped(name: string): boolean {
   return PLUGIN_NAME.test(name) && existsSync(shippedFile(name));
 }
 
-/** The path of the manifest that the build writes beside a shipped plugin; most have none, and none has one in the sources. */
+/**
+ * The path of the manifest that the build writes beside a shipped plugin; most have none, and none has one in the
+ * sources.
+ */
 export function manifestFile(name: string): string {
   const { dir, name: base } = parse(shippedFile(name));
   return join(dir, `${base}.json`);
@@ -37,7 +40,10 @@ export function locatePlugin({ use, folder = process.cwd() }: PluginEntry): stri
   } catch {
     if (isAbsolute(use)) throw new PluginError(use, 'there is no such module');
     const near = closestMatch(use, shippedNames());
-    throw new PluginError(use, `is neither a shipped plugin nor a package installed in ${folder}; ${near === undefined ? 'a path must begin with ./' : `did you mean ${near}?`}`);
+    throw new PluginError(
+      use,
+      `is neither a shipped plugin nor a package installed in ${folder}; ${near === undefined ? 'a path must begin with ./' : `did you mean ${near}?`}`,
+    );
   }
 }
 
@@ -49,7 +55,9 @@ export function shippedNames(): readonly string[] {
 /** Whether `collab/plugin` resolves in this thread wherever it is imported. */
 let isProvided = false;
 
-/** Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json. */
+/**
+ * Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json.
+ */
 export function provideApi(moduleUrl: string): void {
   if (isProvided) return;
   try {
@@ -57,7 +65,9 @@ export function provideApi(moduleUrl: string): void {
   } catch {
     isProvided = true;
     const api = new URL(fromSource ? '../api.ts' : '../plugin/index.js', import.meta.url).href;
-    nodeModule.register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'collab/plugin' ? { url: ${JSON.stringify(api)}, shortCircuit: true } : next(name, context);`)}`);
+    nodeModule.register(
+      `data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'collab/plugin' ? { url: ${JSON.stringify(api)}, shortCircuit: true } : next(name, context);`)}`,
+    );
   }
 }
 

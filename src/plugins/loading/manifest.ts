@@ -4,14 +4,15 @@ import { isShipped, manifestFile } from './locate.ts';
 import type { PluginInfo } from '../thread/messages.ts';
 
 /**
- * What the build writes beside a shipped plugin that is loaded by default (`dist/plugins/<name>.json`): what the plugin registers
- * without a configuration. `config` is the configuration that consists of defaults.
+ * What the build writes beside a shipped plugin that is loaded by default (`dist/plugins/<name>.json`): what the plugin
+ * registers without a configuration. `config` is the configuration that consists of defaults.
  */
 type PluginManifest = Omit<PluginInfo, 'settings'> & { readonly config: unknown };
 
 /**
- * What a plugin registers, without loading it, so that the start of a server need not wait for a plugin that may never run.
- * Undefined for a plugin without a manifest, for an entry that configures it, and for a server that runs from its sources.
+ * What a plugin registers, without loading it, so that the start of a server need not wait for a plugin that may never
+ * run. Undefined for a plugin without a manifest, for an entry that configures it, and for a server that runs from its
+ * sources.
  */
 export function infoFromManifest(entry: PluginEntry): PluginInfo | undefined {
   const isConfigured = Object.keys(entry).some((option) => option !== 'use');

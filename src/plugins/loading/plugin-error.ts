@@ -1,4 +1,7 @@
-/** A plugin cannot be loaded or its configuration is invalid. The message is one line that names the plugin and the reason. */
+/**
+ * A plugin cannot be loaded or its configuration is invalid. The message is one line that names the plugin and the
+ * reason.
+ */
 export class PluginError extends Error {
   override readonly name = 'PluginError';
   /** The options of the plugin, such as `from (required)`, if one of them is invalid; otherwise empty. */

@@ -1,7 +1,10 @@
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { PluginError } from './plugin-error.ts';
 
-/** The entries in the order in which they take their names: those that are optional come last, so that a name is not taken from one that the server needs. */
+/**
+ * The entries in the order in which they take their names: those that are optional come last, so that a name is not
+ * taken from one that the server needs.
+ */
 export function inNamingOrder(entries: readonly PluginEntry[]): readonly PluginEntry[] {
   return entries.toSorted((a, b) => Number(a.optional === true) - Number(b.optional === true));
 }
@@ -12,7 +15,11 @@ export class PluginNames {
 
   /** Takes the name of a plugin that was loaded. Throws `PluginError` if another entry has taken it. */
   take({ use }: PluginEntry, name: string): void {
-    if (this.#taken.has(name)) throw new PluginError(use, `another entry of plugins has a plugin that is named ${name} too; remove one of the two`);
+    if (this.#taken.has(name))
+      throw new PluginError(
+        use,
+        `another entry of plugins has a plugin that is named ${name} too; remove one of the two`,
+      );
     this.#taken.add(name);
   }
 }

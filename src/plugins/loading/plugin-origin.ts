@@ -10,8 +10,8 @@ export interface PluginOrigin {
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//;
 
 /**
- * The origin of a plugin with this module: its package, or the folder of the module. If that folder contains Collab too, such as
- * a project that installs it, only the module itself.
+ * The origin of a plugin with this module: its package, or the folder of the module. If that folder contains Collab
+ * too, such as a project that installs it, only the module itself.
  */
 export function originOfModule(plugin: string, moduleUrl: string): PluginOrigin {
   const folder = PACKAGE.exec(moduleUrl)?.[0] ?? new URL('.', moduleUrl).href;

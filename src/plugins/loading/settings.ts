@@ -27,25 +27,48 @@ export function settingsIn({ base, environments }: PluginSettings, slug: string)
   return environments.get(slug) ?? base;
 }
 
-/** Reads the settings of an entry, with the defaults of the schema of the plugin and absolute paths. Throws `PluginError` for an invalid option. */
+/**
+ * Reads the settings of an entry, with the defaults of the schema of the plugin and absolute paths. Throws
+ * `PluginError` for an invalid option.
+ */
 export function readSettings(name: string, schema: TSchema, entry: PluginEntry): PluginSettings {
   const { enabled = true, priority, config = {}, folder = process.cwd() } = entry;
-  const check = (given: Readonly<Record<string, unknown>>, where: string, needed: boolean): unknown => resolvePaths(schema, checkConfig(name, schema, given, where, needed), folder);
+  const check = (given: Readonly<Record<string, unknown>>, where: string, needed: boolean): unknown =>
+    resolvePaths(schema, checkConfig(name, schema, given, where, needed), folder);
   const base = { enabled, priority, config: check(config, 'config', enabled) };
   const environments = Object.entries(entry.environments ?? {}).map(([slug, own]): [string, EnvironmentSettings] => {
     const on = own.enabled ?? enabled;
-    return [slug, { enabled: on, priority: own.priority ?? priority, config: check({ ...config, ...own.config }, `environments.${slug}.config`, on) }];
+    return [
+      slug,
+      {
+        enabled: on,
+        priority: own.priority ?? priority,
+        config: check({ ...config, ...own.config }, `environments.${slug}.config`, on),
+      },
+    ];
   });
   return { base, environments: new Map(environments) };
 }
 
-/** @param needed whether the plugin is enabled with this configuration: a plugin that is not may lack required options */
-function checkConfig(name: string, schema: TSchema, given: Readonly<Record<string, unknown>>, where: string, needed: boolean): unknown {
+/**
+ * @param needed whether the plugin is enabled with this configuration: a plugin that is not may lack required options
+ */
+function checkConfig(
+  name: string,
+  schema: TSchema,
+  given: Readonly<Record<string, unknown>>,
+  where: string,
+  needed: boolean,
+): unknown {
   const known = Object.keys((schema as { properties?: object }).properties ?? {});
   const unknown = Object.keys(given).find((option) => !known.includes(option));
   if (unknown !== undefined) {
     const near = closestMatch(unknown, known);
-    throw new PluginError(name, `${where}.${unknown} is not an option${near === undefined ? `; the options are ${known.join(', ') || 'none'}` : `; did you mean ${near}?`}`, optionsOf(schema));
+    throw new PluginError(
+      name,
+      `${where}.${unknown} is not an option${near === undefined ? `; the options are ${known.join(', ') || 'none'}` : `; did you mean ${near}?`}`,
+      optionsOf(schema),
+    );
   }
   const config: unknown = Default(schema, structuredClone(given));
   if (!needed) return config;
@@ -58,6 +81,11 @@ function checkConfig(name: string, schema: TSchema, given: Readonly<Record<strin
 
 /** The options of a plugin by its schema; those without which it cannot run are marked. */
 function optionsOf(schema: TSchema): string[] {
-  const { properties = {}, required = [] } = schema as { properties?: Readonly<Record<string, { default?: unknown }>>; required?: readonly string[] };
-  return Object.entries(properties).map(([name, option]) => (required.includes(name) && option.default === undefined ? `${name} (required)` : name));
+  const { properties = {}, required = [] } = schema as {
+    properties?: Readonly<Record<string, { default?: unknown }>>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, option]) =>
+    required.includes(name) && option.default === undefined ? `${name} (required)` : name,
+  );
 }

@@ -8,8 +8,13 @@ export interface UnknownEnvironments {
   readonly slugs: readonly string[];
 }
 
-/** Finds the entries that name environments that do not exist: a misspelt slug leaves the plugin as it is everywhere. */
-export async function findUnknownEnvironments(ctx: Context, entries: readonly PluginEntry[]): Promise<readonly UnknownEnvironments[]> {
+/**
+ * Finds the entries that name environments that do not exist: a misspelt slug leaves the plugin as it is everywhere.
+ */
+export async function findUnknownEnvironments(
+  ctx: Context,
+  entries: readonly PluginEntry[],
+): Promise<readonly UnknownEnvironments[]> {
   const known = new Set((await listEnvironments(ctx)).map(({ slug }) => slug));
   return entries.flatMap(({ use, environments = {} }) => {
     const slugs = Object.keys(environments).filter((slug) => !known.has(slug));

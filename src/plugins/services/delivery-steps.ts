@@ -23,10 +23,10 @@ export interface DeliveryStep {
   /** `inApp`, or the name of a plugin. */
   readonly channel: string;
   /**
-   * `shown`: in the inbox. `passed`: the plugin gets it. `setting`: the user has turned this kind off. `filter`: a filter rejects it.
-   * `hidden`: not in the inbox, although settings and filters allow it now. `nothing`: the plugin has nothing to deliver in this
-   * environment, such as a webhook without an endpoint. `off`: the plugin is turned off there. `missing`: no plugin of this name is
-   * loaded.
+   * `shown`: in the inbox. `passed`: the plugin gets it. `setting`: the user has turned this kind off. `filter`: a
+   * filter rejects it. `hidden`: not in the inbox, although settings and filters allow it now. `nothing`: the plugin
+   * has nothing to deliver in this environment, such as a webhook without an endpoint. `off`: the plugin is turned off
+   * there. `missing`: no plugin of this name is loaded.
    */
   readonly outcome: 'shown' | 'passed' | 'setting' | 'filter' | 'hidden' | 'nothing' | 'off' | 'missing';
   /** The plugin whose filter rejects it; null otherwise. */
@@ -48,15 +48,23 @@ export interface DeliverySubject {
 }
 
 /**
- * What settings, filters and plugins make of a notification now, for the inbox and for every channel that the settings of its user
- * or the configuration name. Loads the plugins as the background worker does and runs their filters of deliveries; what they write
- * is dropped. A plugin that cannot be loaded is `missing`.
+ * What settings, filters and plugins make of a notification now, for the inbox and for every channel that the settings
+ * of its user or the configuration name. Loads the plugins as the background worker does and runs their filters of
+ * deliveries; what they write is dropped. A plugin that cannot be loaded is `missing`.
  */
-export async function deliverySteps(deps: DeliveryStepDeps, environment: PluginEnvironment, { notification, inApp, settings }: DeliverySubject): Promise<readonly DeliveryStep[]> {
+export async function deliverySteps(
+  deps: DeliveryStepDeps,
+  environment: PluginEnvironment,
+  { notification, inApp, settings }: DeliverySubject,
+): Promise<readonly DeliveryStep[]> {
   const { plugins, filters, close } = await load(deps);
   const chain = new FilterChain(filters, { clock: deps.ctx.clock, log: deps.log });
   const step = async (channel: string): Promise<DeliveryStep> => {
-    const end = (outcome: DeliveryStep['outcome'], filter: string | null = null): DeliveryStep => ({ channel, outcome, filter });
+    const end = (outcome: DeliveryStep['outcome'], filter: string | null = null): DeliveryStep => ({
+      channel,
+      outcome,
+      filter,
+    });
     const plugin = plugins.get(channel);
     if (channel === IN_APP && inApp) return end('shown');
     if (channel !== IN_APP && plugin === undefined) return end('missing');
@@ -68,7 +76,9 @@ export async function deliverySteps(deps: DeliveryStepDeps, environment: PluginE
     return end(channel === IN_APP ? 'hidden' : 'passed');
   };
   try {
-    const channels = [...plugins].filter(([, { hooks }]) => hooks.actions.some(isOfNotifications)).map(([name]) => name);
+    const channels = [...plugins]
+      .filter(([, { hooks }]) => hooks.actions.some(isOfNotifications))
+      .map(([name]) => name);
     const steps: DeliveryStep[] = [];
     for (const channel of new Set([...Object.keys(settings), ...channels])) steps.push(await step(channel));
     return steps;
@@ -79,7 +89,8 @@ export async function deliverySteps(deps: DeliveryStepDeps, environment: PluginE
 
 type ActionInfo = PluginInfo['hooks']['actions'][number];
 
-const isOfNotifications = ({ type }: Pick<ActionInfo, 'type'>): boolean => type === '*' || type === 'notification.created';
+const isOfNotifications = ({ type }: Pick<ActionInfo, 'type'>): boolean =>
+  type === '*' || type === 'notification.created';
 
 /** Whether an action of a plugin gets the event of a notification in an environment. */
 async function delivers(ctx: Context, { name, hooks }: PluginInfo, { id }: PluginEnvironment): Promise<boolean> {
@@ -94,7 +105,11 @@ async function delivers(ctx: Context, { name, hooks }: PluginInfo, { id }: Plugi
 }
 
 /** The plugins by name, and their filters in the order of the configuration. */
-async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{ plugins: ReadonlyMap<string, PluginInfo>; filters: readonly PluginFilter[]; close: () => Promise<void> }> {
+async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{
+  plugins: ReadonlyMap<string, PluginInfo>;
+  filters: readonly PluginFilter[];
+  close: () => Promise<void>;
+}> {
   const entries = withDefaults(config.plugins);
   const now = (): number => ctx.clock.now();
   const passes = (): Promise<boolean> => Promise.resolve(true);
@@ -103,7 +118,10 @@ async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{ plugins: 
   const filtersOf = new Map<PluginEntry, readonly PluginFilter[]>();
   const names = new PluginNames();
   for (const entry of inNamingOrder(entries)) {
-    const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: (plugin) => dryServices(localServices(plugin, entry, { ctx, config, log, passes }), now) });
+    const thread = new PluginThread(entry, {
+      publicUrl: config.publicUrl,
+      services: (plugin) => dryServices(localServices(plugin, entry, { ctx, config, log, passes }), now),
+    });
     threads.push(thread);
     try {
       const info = infoFromManifest(entry) ?? (await thread.start());
@@ -115,5 +133,9 @@ async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{ plugins: 
       log.warn({ plugin: entry.use, reason: error.message }, 'a plugin could not be loaded');
     }
   }
-  return { plugins, filters: entries.flatMap((entry) => filtersOf.get(entry) ?? []), close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
+  return {
+    plugins,
+    filters: entries.flatMap((entry) => filtersOf.get(entry) ?? []),
+    close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))),
+  };
 }

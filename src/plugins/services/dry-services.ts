@@ -3,7 +3,8 @@ import type { Kv, Queue } from '../api.ts';
 import type { PluginServices } from './services.ts';
 
 /**
- * Services that read like `services` and write nothing: what a plugin stores, adds or sets is dropped. Requests are sent.
+ * Services that read like `services` and write nothing: what a plugin stores, adds or sets is dropped. Requests are
+ * sent.
  *
  * @param now the time of the plugin
  */
@@ -28,7 +29,12 @@ function dryKv(kv: Kv): Kv {
 }
 
 function dryQueue(queue: Queue): Queue {
-  return { ...queue, add: drop, remove: drop, retry: async (environment, id) => (await queue.get(environment, id)) !== undefined };
+  return {
+    ...queue,
+    add: drop,
+    remove: drop,
+    retry: async (environment, id) => (await queue.get(environment, id)) !== undefined,
+  };
 }
 
 function drop(): Promise<void> {

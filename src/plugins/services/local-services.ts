@@ -24,7 +24,10 @@ export interface LocalServiceDeps {
 
 /** Begins jobs of one queue as they are added. */
 export interface JobStarter {
-  /** Reserves a place for a job that is about to be added; null if it has to wait for its turn. Call `begin` or `release`. */
+  /**
+   * Reserves a place for a job that is about to be added; null if it has to wait for its turn. Call `begin` or
+   * `release`.
+   */
   reserve(environment: PluginEnvironment, group: string): Reservation | null;
   /** Looks for jobs that are due: some were added without a reservation, or retried. */
   poll(): void;
@@ -41,7 +44,11 @@ export interface Reservation {
 }
 
 /** The services of a plugin in a process that has the store. */
-export function localServices(plugin: string, entry: PluginEntry, { ctx, config, log, passes, starterOf }: LocalServiceDeps): PluginServices {
+export function localServices(
+  plugin: string,
+  entry: PluginEntry,
+  { ctx, config, log, passes, starterOf }: LocalServiceDeps,
+): PluginServices {
   const now = (): number => ctx.clock.now();
   return {
     publicUrl: config.publicUrl,
@@ -87,10 +94,16 @@ function pluginQueue(ctx: Context, plugin: string, queue: string, starter: JobSt
 }
 
 /**
- * Adds jobs. A job that is due, and for which the runner of this process has a free place, is stored with its first attempt begun:
- * so it needs neither a second commit nor a read of the queue.
+ * Adds jobs. A job that is due, and for which the runner of this process has a free place, is stored with its first
+ * attempt begun: so it needs neither a second commit nor a read of the queue.
  */
-async function addAndBegin(ctx: Context, address: QueueAddress, environment: PluginEnvironment, drafts: readonly NewJob[], starter: JobStarter | undefined): Promise<void> {
+async function addAndBegin(
+  ctx: Context,
+  address: QueueAddress,
+  environment: PluginEnvironment,
+  drafts: readonly NewJob[],
+  starter: JobStarter | undefined,
+): Promise<void> {
   const now = ctx.clock.now();
   const places = new Map<string, Reservation>();
   const jobs = newJobs(drafts, now).map((job) => {

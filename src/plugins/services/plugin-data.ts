@@ -21,7 +21,11 @@ import type { Data, FilterTypes, PluginEnvironment, PluginEvent } from '../api.t
 const MAX_LIMIT = 1_000;
 
 /** Runs the filters of a delivery and returns whether none rejects. */
-export type RunDeliveryFilters = <N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']) => Promise<boolean>;
+export type RunDeliveryFilters = <N extends 'notification.deliver' | 'webhook.deliver'>(
+  environment: PluginEnvironment,
+  name: N,
+  payload: FilterTypes[N]['payload'],
+) => Promise<boolean>;
 
 /** The reads of plugins. */
 export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
@@ -32,7 +36,13 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
       return view === undefined ? undefined : (JSON.parse(view.text) as Thread);
     },
     comments: async ({ id }, threadId, { limit = 100, latest = false } = {}) => {
-      const entries = await ifFound(() => ctx.store.range(threadRecordsOf(id, threadId), { prefix: COMMENT_PREFIX, limit: checkLimit(limit), reverse: latest }));
+      const entries = await ifFound(() =>
+        ctx.store.range(threadRecordsOf(id, threadId), {
+          prefix: COMMENT_PREFIX,
+          limit: checkLimit(limit),
+          reverse: latest,
+        }),
+      );
       const comments = (entries ?? []).map(({ value }) => JSON.parse(value) as Comment);
       return latest ? comments.toReversed() : comments;
     },
@@ -42,7 +52,10 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
       const text = await ifFound(async () => getUser(ctx, await readerOf(ctx, id), userId));
       return text === undefined ? undefined : (JSON.parse(text) as { user: User }).user;
     },
-    isPresent: async ({ id }, userId, roomId) => (await presentUsers(ctx, presenceKey(id, roomId))).some((user) => user.userId === userId && user.connectionIds.length > 0),
+    isPresent: async ({ id }, userId, roomId) =>
+      (await presentUsers(ctx, presenceKey(id, roomId))).some(
+        (user) => user.userId === userId && user.connectionIds.length > 0,
+      ),
     notification: async ({ id }, userId, notificationId) => {
       const found = await findNotification(ctx.store, id, userId, notificationId);
       if (found === undefined) return undefined;
@@ -54,14 +67,25 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
     setPreference: ({ id }, userId, channel, kind, enabled) => setPreference(ctx, id, userId, channel, kind, enabled),
     events: async ({ id }, since, limit) => {
       const environment = await environmentById(ctx, id);
-      const events = await redactErasedUsers(ctx.store, id, await ctx.store.events(streamOf(environment), since, checkLimit(limit)));
+      const events = await redactErasedUsers(
+        ctx.store,
+        id,
+        await ctx.store.events(streamOf(environment), since, checkLimit(limit)),
+      );
       return events.map(({ text }) => JSON.parse(text) as PluginEvent);
     },
   };
 }
 
 async function readerOf(ctx: Context, environmentId: string): Promise<BackendActor> {
-  return { kind: 'backend', environment: await environmentById(ctx, environmentId), keyId: 'plugin', scope: 'read', rooms: null, via: 'rest' };
+  return {
+    kind: 'backend',
+    environment: await environmentById(ctx, environmentId),
+    keyId: 'plugin',
+    scope: 'read',
+    rooms: null,
+    via: 'rest',
+  };
 }
 
 /** The result of `read`; undefined if it does not exist. */
@@ -75,6 +99,7 @@ async function ifFound<T>(read: () => Promise<T>): Promise<T | undefined> {
 }
 
 function checkLimit(limit: number): number {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
   return limit;
 }

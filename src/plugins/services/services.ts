@@ -19,10 +19,23 @@ const methods = {
   kv: ['get', 'put', 'delete', 'replace', 'list'],
   queue: ['add', 'get', 'remove', 'retry', 'list', 'count'],
   http: ['request', 'refusal'],
-  data: ['thread', 'comments', 'comment', 'user', 'isPresent', 'notification', 'wantsNotification', 'setPreference', 'events', 'passes'],
+  data: [
+    'thread',
+    'comments',
+    'comment',
+    'user',
+    'isPresent',
+    'notification',
+    'wantsNotification',
+    'setPreference',
+    'events',
+    'passes',
+  ],
 } as const;
 
-/** Whether a method waits for nothing but the store: of those that do not, one waits for a peer, the other for filters. */
+/**
+ * Whether a method waits for nothing but the store: of those that do not, one waits for a peer, the other for filters.
+ */
 export function isStoreMethod(method: ServiceMethod): boolean {
   return !method.startsWith('http.') && method !== 'data.passes';
 }
@@ -42,18 +55,37 @@ export function remoteServices(publicUrl: string, log: PluginLog, now: () => num
   };
 }
 
-/** An object with the methods of a service. `scope` is sent before their arguments: the environment, or the name of the queue. */
-function stub(service: keyof typeof methods, call: Call, ...scope: readonly unknown[]): Record<string, (...args: unknown[]) => Promise<unknown>> {
-  return Object.fromEntries(methods[service].map((name) => [name, (...args: unknown[]) => call(`${service}.${name}`, [...scope, ...args])]));
+/**
+ * An object with the methods of a service. `scope` is sent before their arguments: the environment, or the name of the
+ * queue.
+ */
+function stub(
+  service: keyof typeof methods,
+  call: Call,
+  ...scope: readonly unknown[]
+): Record<string, (...args: unknown[]) => Promise<unknown>> {
+  return Object.fromEntries(
+    methods[service].map((name) => [name, (...args: unknown[]) => call(`${service}.${name}`, [...scope, ...args])]),
+  );
 }
 
 /** Calls a method for a thread. Rejects for one that does not exist. */
-export async function callService(services: PluginServices, method: ServiceMethod, args: readonly unknown[]): Promise<unknown> {
+export async function callService(
+  services: PluginServices,
+  method: ServiceMethod,
+  args: readonly unknown[],
+): Promise<unknown> {
   const [service = '', name = ''] = method.split('.');
-  const names: readonly string[] | undefined = Object.hasOwn(methods, service) ? methods[service as keyof typeof methods] : undefined;
+  const names: readonly string[] | undefined = Object.hasOwn(methods, service)
+    ? methods[service as keyof typeof methods]
+    : undefined;
   if (names?.includes(name) !== true) throw new Error(`there is no method ${method}`);
   const [scope, ...rest] = args;
   const [target, own]: [object, readonly unknown[]] =
-    service === 'kv' ? [services.kv(scope as PluginEnvironment), rest] : service === 'queue' ? [services.queue(scope as string), rest] : [service === 'http' ? services.http : services.data, args];
+    service === 'kv'
+      ? [services.kv(scope as PluginEnvironment), rest]
+      : service === 'queue'
+        ? [services.queue(scope as string), rest]
+        : [service === 'http' ? services.http : services.data, args];
   return (Reflect.get(target, name) as (...values: unknown[]) => Promise<unknown>).apply(target, [...own]);
 }

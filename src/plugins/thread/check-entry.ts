@@ -5,8 +5,8 @@ import { setupServices } from '../services/setup-services.ts';
 import { infoOf } from './info.ts';
 import type { LoadedTogether } from './messages.ts';
 
-// The entry of the thread in which a start checks all plugins side by side: it posts what each one registers. About one that
-// fails it says nothing: that one is checked again by itself, since another one may be the reason.
+// The entry of the thread in which a start checks all plugins side by side: it posts what each one registers. About one
+// that fails it says nothing: that one is checked again by itself, since another one may be the reason.
 
 const entries = workerData as readonly Parameters<typeof loadPlugin>[0][];
 

@@ -12,7 +12,13 @@ export function infoOf(loaded: LoadedPlugin, hooks: Hooks): PluginInfo {
     settings,
     hooks: {
       filters: hooks.filters.map(({ name, options }) => ({ name, options })),
-      actions: hooks.actions.map(({ type, timeoutMs, whenKv, typesIn, ordered }) => ({ type, timeoutMs, whenKv, typesIn, ordered })),
+      actions: hooks.actions.map(({ type, timeoutMs, whenKv, typesIn, ordered }) => ({
+        type,
+        timeoutMs,
+        whenKv,
+        typesIn,
+        ordered,
+      })),
       queues: hooks.queues.map(({ name, options }) => ({ name, options })),
       routes: hooks.routes.map(({ options }) => options),
       commands: hooks.commands.map(({ options }) => options),

@@ -19,7 +19,13 @@ export interface PluginInfo {
   readonly settings: PluginSettings;
   readonly hooks: {
     readonly filters: readonly { readonly name: FilterName; readonly options: Required<FilterOptions> }[];
-    readonly actions: readonly { readonly type: EventType | '*'; readonly timeoutMs: number; readonly whenKv: string | null; readonly typesIn: string | null; readonly ordered: boolean }[];
+    readonly actions: readonly {
+      readonly type: EventType | '*';
+      readonly timeoutMs: number;
+      readonly whenKv: string | null;
+      readonly typesIn: string | null;
+      readonly ordered: boolean;
+    }[];
     readonly queues: readonly { readonly name: string; readonly options: Required<QueueOptions> }[];
     readonly routes: readonly RouteOptions[];
     readonly commands: readonly CommandOptions[];
@@ -56,7 +62,14 @@ export interface SentError {
 /** A message to the thread. */
 export type ToPluginThread =
   /** `now` is the time that the hook sees; that of the clock without it. */
-  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly argument: unknown; readonly context: object; readonly now?: number | undefined }
+  | {
+      readonly type: 'run';
+      readonly id: number;
+      readonly hook: HookReference;
+      readonly argument: unknown;
+      readonly context: object;
+      readonly now?: number | undefined;
+    }
   /** The deadline of a run has passed: its signal is aborted. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
@@ -71,8 +84,19 @@ export type FromPluginThread =
   | { readonly type: 'done'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
   | { readonly type: 'pong' }
   /** `run`: the run that calls; absent for what a plugin does outside of its hooks. */
-  | { readonly type: 'call'; readonly id: number; readonly run?: number | undefined; readonly method: string; readonly args: readonly unknown[] }
-  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly fields: Readonly<Record<string, unknown>>; readonly message: string };
+  | {
+      readonly type: 'call';
+      readonly id: number;
+      readonly run?: number | undefined;
+      readonly method: string;
+      readonly args: readonly unknown[];
+    }
+  | {
+      readonly type: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly fields: Readonly<Record<string, unknown>>;
+      readonly message: string;
+    };
 
 /** An error in the form that can be sent. */
 export function sentError(thrown: unknown): SentError {

@@ -11,7 +11,15 @@ import type { PluginLog } from '../api.ts';
 import { failLoading, LOAD_MS } from '../loading/load.ts';
 import { PluginError } from '../loading/plugin-error.ts';
 import { callService, isStoreMethod, type PluginServices } from '../services/services.ts';
-import { type FromPluginThread, type HookReference, type PluginInfo, receivedError, sentError, type PluginThreadData, type ToPluginThread } from './messages.ts';
+import {
+  type FromPluginThread,
+  type HookReference,
+  type PluginInfo,
+  receivedError,
+  sentError,
+  type PluginThreadData,
+  type ToPluginThread,
+} from './messages.ts';
 
 const HEAP_MB = 256;
 const YOUNG_GENERATION_MB = 32;
@@ -22,7 +30,10 @@ const RESTART_WINDOW_MS = 60_000;
 const FREE_RESTARTS = 3;
 const MAX_RESTART_DELAY_MS = 30_000;
 
-/** A run did not end because its thread was stopped or, for a filter or a route, because another run may have ended the thread. */
+/**
+ * A run did not end because its thread was stopped or, for a filter or a route, because another run may have ended the
+ * thread.
+ */
 export class PluginThreadEndedError extends Error {
   override readonly name = 'PluginThreadEndedError';
 }
@@ -35,9 +46,14 @@ export interface PluginThreadDeps {
   readonly publicUrl: string;
   /** The services of the plugin with this name. */
   readonly services: (plugin: string) => PluginServices;
-  /** For a dry run: the time that a hook sees. The thread has one such time, so its hooks must run one after the other. */
+  /**
+   * For a dry run: the time that a hook sees. The thread has one such time, so its hooks must run one after the other.
+   */
   readonly now?: (() => number) | undefined;
-  /** Whether the deadline of a run includes the start of the thread, because a request waits for the run; false if absent. */
+  /**
+   * Whether the deadline of a run includes the start of the thread, because a request waits for the run; false if
+   * absent.
+   */
   readonly deadlineIncludesStart?: boolean;
   /** Called when the thread has ended although it was not stopped. */
   readonly onEnd?: (plugin: string, reason: ThreadEnd) => void;
@@ -90,11 +106,12 @@ export class PluginThread {
 
   /**
    * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs` or if it ends the thread, and with
-   * `PluginThreadEndedError`. The deadline of an action or job does not count the time that the store takes for it. A run whose deadline passes before the thread has started is not started.
+   * `PluginThreadEndedError`. The deadline of an action or job does not count the time that the store takes for it. A
+   * run whose deadline passes before the thread has started is not started.
    *
-   * If the thread ends while several actions and jobs run, each of them may be the reason: they are run again, one at a time, so
-   * that only the one that ends the thread again fails. No request waits for them: their caller hears of a passed deadline only
-   * once the thread has answered, or was ended.
+   * If the thread ends while several actions and jobs run, each of them may be the reason: they are run again, one at a
+   * time, so that only the one that ends the thread again fails. No request waits for them: their caller hears of a
+   * passed deadline only once the thread has answered, or was ended.
    */
   async run(hook: HookReference, argument: unknown, context: object, timeoutMs: number): Promise<unknown> {
     const waits = hook.kind === 'filter' || hook.kind === 'route';
@@ -112,7 +129,13 @@ export class PluginThread {
   }
 
   /** Runs a hook once. With `failsAtDeadline` it fails at its deadline, even if the thread does not answer. */
-  async #begin(hook: HookReference, argument: unknown, context: object, timeoutMs: number, failsAtDeadline: boolean): Promise<unknown> {
+  async #begin(
+    hook: HookReference,
+    argument: unknown,
+    context: object,
+    timeoutMs: number,
+    failsAtDeadline: boolean,
+  ): Promise<unknown> {
     if (this.#deps.deadlineIncludesStart !== true) await this.start();
     const id = ++this.#lastRun;
     return new Promise((resolve, reject) => {
@@ -159,7 +182,12 @@ export class PluginThread {
     if (wait > 0) await delay(wait);
     if (this.#stopped) throw stopped();
     const data: PluginThreadData = { entry: this.#entry, publicUrl: this.#deps.publicUrl };
-    const worker = new Worker(threadFile(), { workerData: data, stdout: true, stderr: true, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
+    const worker = new Worker(threadFile(), {
+      workerData: data,
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+    });
     this.#worker = worker;
     this.#ending = 'ended';
     worker.unref();
@@ -181,7 +209,8 @@ export class PluginThread {
     const ready = new Promise<PluginInfo>((resolve, reject) => {
       let services: PluginServices | null = null;
       worker.on('message', (message: FromPluginThread) => {
-        if (message.type === 'failed') reject(Object.assign(new PluginError(use, '', message.options), { message: message.message }));
+        if (message.type === 'failed')
+          reject(Object.assign(new PluginError(use, '', message.options), { message: message.message }));
         if (message.type === 'ready') {
           services = this.#deps.services(message.info.name);
           this.#logOutput(worker, services.log);
@@ -205,16 +234,26 @@ export class PluginThread {
     if (message.type === 'log') services.log[message.level](message.fields, message.message);
     if (message.type === 'done') {
       this.#executing.delete(message.id);
-      this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
+      this.#runs
+        .get(message.id)
+        ?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
     }
     if (message.type === 'call') {
-      const answer = (result: Omit<Extract<ToPluginThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToPluginThread);
+      const answer = (result: Omit<Extract<ToPluginThread, { type: 'result' }>, 'type' | 'id'>): void =>
+        worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToPluginThread);
       const resume = this.#pauseDeadline(message);
-      callService(services, message.method, message.args).finally(resume).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
+      callService(services, message.method, message.args)
+        .finally(resume)
+        .then(
+          (value) => answer({ value }),
+          (error: unknown) => answer({ error: sentError(error) }),
+        );
     }
   }
 
-  /** Stops the deadline of a run while it waits for the store, which is no fault of the plugin. Returns what ends that. */
+  /**
+   * Stops the deadline of a run while it waits for the store, which is no fault of the plugin. Returns what ends that.
+   */
   #pauseDeadline({ run, method }: Extract<FromPluginThread, { type: 'call' }>): () => void {
     const waiting = run === undefined || !isStoreMethod(method) ? undefined : this.#runs.get(run);
     if (waiting === undefined || waiting.includesStore) return () => {};
@@ -223,8 +262,12 @@ export class PluginThread {
   }
 
   #logOutput(worker: Worker, log: PluginLog): void {
-    worker.stdout.setEncoding('utf8').on('data', (output: string) => log.info({ output: output.trimEnd() }, 'output of a plugin'));
-    worker.stderr.setEncoding('utf8').on('data', (output: string) => log.warn({ output: output.trimEnd() }, 'output of a plugin'));
+    worker.stdout
+      .setEncoding('utf8')
+      .on('data', (output: string) => log.info({ output: output.trimEnd() }, 'output of a plugin'));
+    worker.stderr
+      .setEncoding('utf8')
+      .on('data', (output: string) => log.warn({ output: output.trimEnd() }, 'output of a plugin'));
   }
 
   #post(message: ToPluginThread): void {
@@ -258,7 +301,10 @@ export class PluginThread {
     this.#deps.onEnd?.(plugin, this.#ending);
   }
 
-  /** Interrupts all runs. The only one that the thread was executing has failed, since it is the reason; null if the thread was stopped. */
+  /**
+   * Interrupts all runs. The only one that the thread was executing has failed, since it is the reason; null if the
+   * thread was stopped.
+   */
   #forget(reason: ThreadEnd | null): void {
     this.#worker = null;
     this.#started = null;
@@ -266,7 +312,11 @@ export class PluginThread {
     const [failed] = reason !== null && this.#executing.size === 1 ? this.#executing : [];
     this.#executing.clear();
     for (const [id, { settle, timeoutMs }] of [...this.#runs]) {
-      settle(reason !== null && id === failed ? new Error(failureMessages[reason](timeoutMs)) : new PluginThreadEndedError('the thread of the plugin has ended'));
+      settle(
+        reason !== null && id === failed
+          ? new Error(failureMessages[reason](timeoutMs))
+          : new PluginThreadEndedError('the thread of the plugin has ended'),
+      );
     }
   }
 
@@ -299,5 +349,8 @@ export function reportEnds(log: Logger, metrics: Metrics | undefined): (plugin: 
 
 /** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */
 function threadFile(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? '../../../dist/threads/plugin.js' : '../threads/plugin.js', import.meta.url);
+  return new URL(
+    import.meta.url.endsWith('.ts') ? '../../../dist/threads/plugin.js' : '../threads/plugin.js',
+    import.meta.url,
+  );
 }

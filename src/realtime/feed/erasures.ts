@@ -3,7 +3,10 @@ import { CollabError } from '../../model/errors.ts';
 import type { Services } from '../services.ts';
 import { refuse } from '../socket/protocol.ts';
 
-/** Closes the sockets of erased users on this worker and removes those users from its rooms at once. Returns a function that stops it. */
+/**
+ * Closes the sockets of erased users on this worker and removes those users from its rooms at once. Returns a function
+ * that stops it.
+ */
 export function followErasures({ ctx, hub, connections, rooms }: Services): () => void {
   return ctx.store.follow((stream, event) => {
     const feed = hub.feeds.get(stream);

@@ -11,7 +11,10 @@ import { SLOW_CONSUMER, type SocketLimits } from '../socket/socket-writer.ts';
 import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
-/** Minimum delay, in milliseconds, before a channel is sent the position of an event in a room that it does not see. `sendSkippedPositions` adds up to a second. */
+/**
+ * Minimum delay, in milliseconds, before a channel is sent the position of an event in a room that it does not see.
+ * `sendSkippedPositions` adds up to a second.
+ */
 const ROOM_POSITION_DELAY_MS = 0;
 /** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
 const USER_POSITION_DELAY_MS = 5_000;
@@ -19,8 +22,8 @@ const USER_POSITION_DELAY_MS = 5_000;
 const MAX_SKIPPED_EVENTS = MAX_RESUME_GAP / 2;
 
 /**
- * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic, so
- * that an event is published once for all of them.
+ * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic,
+ * so that an event is published once for all of them.
  */
 export interface FeedChannel {
   readonly topic: string;
@@ -31,7 +34,10 @@ export interface FeedChannel {
   members: number;
   /** Position of the last event or `seq` frame that was sent to this channel. */
   sentSeq: number;
-  /** When a `seq` frame must tell the clients that the channel skipped events after `sentSeq`, by `SocketLimits.now`; Infinity if it skipped none. */
+  /**
+   * When a `seq` frame must tell the clients that the channel skipped events after `sentSeq`, by `SocketLimits.now`;
+   * Infinity if it skipped none.
+   */
   positionDueAt: number;
   /** Time of the last publication, by `SocketLimits.now`. */
   publishedAt: number;
@@ -58,12 +64,14 @@ export interface FeedHost {
 }
 
 /**
- * The live events of one environment in this worker. Every channel has received all events up to `delivered`. A subscriber
- * enters a channel in the same event loop iteration in which its own position equals `delivered`, so it neither misses an
- * event nor receives one twice.
+ * The live events of one environment in this worker. Every channel has received all events up to `delivered`. A
+ * subscriber enters a channel in the same event loop iteration in which its own position equals `delivered`, so it
+ * neither misses an event nor receives one twice.
  */
 export class Feed {
-  /** The environment as of the last check. Its settings and name may have changed since; its id and stream never change. */
+  /**
+   * The environment as of the last check. Its settings and name may have changed since; its id and stream never change.
+   */
   environment: Environment;
   /** Name of the stream in the store. */
   readonly stream: string;
@@ -77,7 +85,9 @@ export class Feed {
   readonly #channels = new Map<string, FeedChannel>();
   /** The subscribers in channels. */
   readonly #userSockets = new UserSockets();
-  /** Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log. */
+  /**
+   * Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log.
+   */
   readonly #ahead = new Set<FeedSubscriber>();
   #delivered = -1;
   /** Last position delivered before `ready` resolved. */
@@ -137,8 +147,8 @@ export class Feed {
   }
 
   /**
-   * Delivers the next event of the log. An event that was delivered before is ignored. Sockets are closed with 1013 if events before it
-   * have been deleted unseen: their clients reload.
+   * Delivers the next event of the log. An event that was delivered before is ignored. Sockets are closed with 1013 if
+   * events before it have been deleted unseen: their clients reload.
    */
   deliver(event: StoredEvent): void {
     if (this.#delivered < 0) {
@@ -158,15 +168,16 @@ export class Feed {
     this.#userSockets.flush();
     for (const channel of this.#channels.values()) {
       if (channel.positionDueAt === Number.POSITIVE_INFINITY) continue;
-      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_SKIPPED_EVENTS) continue;
+      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_SKIPPED_EVENTS)
+        continue;
       const frame = seqFrame(this.#delivered);
       this.#send(channel, frame, frame);
     }
   }
 
   /**
-   * Closes the sockets that have missed events before `next`, which this worker did not see before they were deleted: it was stopped,
-   * or busy, for longer than they were kept. Sockets that are catching up notice it by themselves.
+   * Closes the sockets that have missed events before `next`, which this worker did not see before they were deleted:
+   * it was stopped, or busy, for longer than they were kept. Sockets that are catching up notice it by themselves.
    */
   #closeOvertaken(next: number): void {
     for (const subscriber of this.#subscribers) {
@@ -233,7 +244,16 @@ export class Feed {
     const key = `${baseUrl} ${rooms === null ? '' : JSON.stringify(rooms)}`;
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = { topic: this.#host.nextTopic(), rooms, baseUrl, key, members: 0, sentSeq: this.#delivered, positionDueAt: Number.POSITIVE_INFINITY, publishedAt: 0 };
+      channel = {
+        topic: this.#host.nextTopic(),
+        rooms,
+        baseUrl,
+        key,
+        members: 0,
+        sentSeq: this.#delivered,
+        positionDueAt: Number.POSITIVE_INFINITY,
+        publishedAt: 0,
+      };
       this.#channels.set(key, channel);
     }
     return channel;

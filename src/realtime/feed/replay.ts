@@ -12,14 +12,20 @@ import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import { MAX_RESUME_GAP, type ResumePoint } from './resume-point.ts';
 
-/** Events read from the log at a time, in number and characters: about as much as is sent before the client must have read some of it. */
+/**
+ * Events read from the log at a time, in number and characters: about as much as is sent before the client must have
+ * read some of it.
+ */
 const PAGE_SIZE = 100;
 const PAGE_CHARS = 256 * 1024;
 
 /** Bounds the pages that are in memory when many clients reconnect at once. */
 const reads = new Semaphore(32);
 
-/** Whether every event missed since `point` can be replayed: same epoch, still kept, and at most `MAX_RESUME_GAP` events. */
+/**
+ * Whether every event missed since `point` can be replayed: same epoch, still kept, and at most `MAX_RESUME_GAP`
+ * events.
+ */
 export async function isRecoverable(store: Store, environment: Environment, point: ResumePoint): Promise<boolean> {
   if (point.epoch !== epochOf(store, environment)) return false;
   const stream = streamOf(environment);
@@ -28,9 +34,9 @@ export async function isRecoverable(store: Store, environment: Environment, poin
 }
 
 /**
- * Sends a subscriber every event from its `position` up to `feed.delivered`, no faster than the client reads, then attaches
- * it to the feed in the event loop iteration in which the two positions are equal. Closes the socket with 1013 if the log no longer holds
- * an event that the client lacks. Rejects if the store cannot be read.
+ * Sends a subscriber every event from its `position` up to `feed.delivered`, no faster than the client reads, then
+ * attaches it to the feed in the event loop iteration in which the two positions are equal. Closes the socket with 1013
+ * if the log no longer holds an event that the client lacks. Rejects if the store cannot be read.
  */
 export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscriber): Promise<void> {
   const { writer } = subscriber;
@@ -41,7 +47,13 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
       continue;
     }
     await yieldToEventLoop();
-    const events = await reads.run(async () => redactErasedUsers(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE, PAGE_CHARS)));
+    const events = await reads.run(async () =>
+      redactErasedUsers(
+        store,
+        feed.environment.id,
+        await store.events(feed.stream, subscriber.position, PAGE_SIZE, PAGE_CHARS),
+      ),
+    );
     if (!writer.isOpen) return;
     if (events[0]?.seq !== subscriber.position + 1) {
       writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
@@ -53,7 +65,10 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
   feed.attach(subscriber);
 }
 
-/** Sends the visible events of a page until the client is full. Returns whether the last events consumed were invisible to it. */
+/**
+ * Sends the visible events of a page until the client is full. Returns whether the last events consumed were invisible
+ * to it.
+ */
 function sendPage(subscriber: FeedSubscriber, events: readonly StoredEvent[]): boolean {
   const { writer } = subscriber;
   const visible = events.filter((event) => isVisible(event, subscriber));

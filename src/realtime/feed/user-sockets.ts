@@ -17,12 +17,12 @@ export interface UserSocket {
 const none: ReadonlySet<UserSocket> = new Set();
 
 /**
- * The sockets of a feed that have caught up, by user, for the events that only one user receives, or one user and the moderators.
- * The events of one callback of the event loop are sent together when it ends, in one packet per socket: a batch of
- * notifications brings many at once.
+ * The sockets of a feed that have caught up, by user, for the events that only one user receives, or one user and the
+ * moderators. The events of one callback of the event loop are sent together when it ends, in one packet per socket: a
+ * batch of notifications brings many at once.
  *
- * Call `flush` before anything that must come after them is sent to the same sockets. A socket whose role changes must be removed
- * and added again.
+ * Call `flush` before anything that must come after them is sent to the same sockets. A socket whose role changes must
+ * be removed and added again.
  */
 export class UserSockets {
   readonly #byUser = new Map<string, Set<UserSocket>>();
@@ -49,8 +49,8 @@ export class UserSockets {
   }
 
   /**
-   * Sends an event to all sockets of a user, and one about moderation to those of moderators too, before the current callback of
-   * the event loop ends. Only sockets that may see its room receive it.
+   * Sends an event to all sockets of a user, and one about moderation to those of moderators too, before the current
+   * callback of the event loop ends. Only sockets that may see its room receive it.
    */
   send(userId: string, text: string): void {
     const own = this.#byUser.get(userId) ?? none;

@@ -19,7 +19,9 @@ import { recordUser } from '../session/record-user.ts';
 export const ConnectSchema = Type.Object({
   key: Type.Optional(Type.String({ description: 'Publishable key, unless it is in the query.' })),
   token: Type.Optional(Type.String({ description: 'User token.' })),
-  since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: the position at which the client was last connected.' })),
+  since: Type.Optional(
+    Type.Unknown({ description: '{epoch, seq}: the position at which the client was last connected.' }),
+  ),
 });
 const connectInput = new InputSchema(ConnectSchema);
 
@@ -34,8 +36,8 @@ export class SocketAuthenticator implements Authenticator {
   }
 
   /**
-   * Creates the connection of an open socket. Its messages are queued until the welcome is sent; any failure before that
-   * closes it.
+   * Creates the connection of an open socket. Its messages are queued until the welcome is sent; any failure before
+   * that closes it.
    *
    * @param replyTo id of the `connect` message; null if there was none or it asks for no reply
    */
@@ -45,7 +47,9 @@ export class SocketAuthenticator implements Authenticator {
     const connection = new Connection(newId('cn_', ctx.clock.now()), writer, feed, user, this.#receiver);
     connections.add(connection);
     writer.attachSession(connection);
-    connection.enqueue(() => this.#welcome(connection, user, resume, replyTo).catch((error: unknown) => this.#fail(connection, error)));
+    connection.enqueue(() =>
+      this.#welcome(connection, user, resume, replyTo).catch((error: unknown) => this.#fail(connection, error)),
+    );
   }
 
   async connect(pending: PendingSocket, message: Envelope): Promise<void> {
@@ -69,7 +73,12 @@ export class SocketAuthenticator implements Authenticator {
     this.#services.pendingSockets.remove(pending);
   }
 
-  async #welcome(connection: Connection, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {
+  async #welcome(
+    connection: Connection,
+    user: AuthenticatedUser,
+    resume: ResumePoint | null,
+    replyTo: number | null,
+  ): Promise<void> {
     const { ctx, config, log } = this.#services;
     const { writer, feed } = connection;
     if (!(await this.#count(connection, replyTo))) return;
@@ -96,17 +105,32 @@ export class SocketAuthenticator implements Authenticator {
     writer.send(welcome);
     if (replyTo !== null) writer.send(okFrame(replyTo, JSON.stringify({ connectionId: connection.id })));
     connection.welcomed = true;
-    log.debug({ connection: connection.id, environment: feed.environment.id, user: connection.userId, recovered }, 'WebSocket open');
+    log.debug(
+      { connection: connection.id, environment: feed.environment.id, user: connection.userId, recovered },
+      'WebSocket open',
+    );
     // Not awaited: messages are handled during a long replay.
     catchUp(ctx.store, feed, connection).catch((error: unknown) => this.#fail(connection, error));
   }
 
-  /** Counts the socket among those of its user in the whole cluster. Refuses it and returns false if there are too many. */
+  /**
+   * Counts the socket among those of its user in the whole cluster. Refuses it and returns false if there are too many.
+   */
   async #count(connection: Connection, replyTo: number | null): Promise<boolean> {
     const { ctx, config, owner } = this.#services;
     const limit = config.ws.maxConnectionsPerUser;
     connection.counted = true;
-    if ((await adjustSocketCount(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, 1)) <= limit) return true;
+    if (
+      (await adjustSocketCount(
+        ctx,
+        connection.feed.environment,
+        connection.userId,
+        connection.countedKeyId,
+        owner,
+        1,
+      )) <= limit
+    )
+      return true;
     this.#services.limits.meter?.limited('connections');
     const error = new CollabError('rate_limited', `A user may have at most ${limit} open sockets`);
     refuse(connection.writer, error, { id: replyTo, reason: 'too_many_connections' });
@@ -115,7 +139,8 @@ export class SocketAuthenticator implements Authenticator {
 
   #fail(connection: Connection, error: unknown): void {
     const refusal = publicError(error);
-    if (refusal.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket could not be served');
+    if (refusal.code === 'internal')
+      this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket could not be served');
     refuse(connection.writer, refusal);
   }
 }

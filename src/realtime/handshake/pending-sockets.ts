@@ -15,7 +15,10 @@ const MAX_PENDING_PINGS = 10;
 
 /** Handles the one message of a pending socket. */
 export interface Authenticator {
-  /** Checks the credentials of a `connect` message, then replaces the pending socket by a connection or refuses it. Never rejects. */
+  /**
+   * Checks the credentials of a `connect` message, then replaces the pending socket by a connection or refuses it.
+   * Never rejects.
+   */
   connect(pending: PendingSocket, message: Envelope): Promise<void>;
   /** Called when a pending socket has closed. */
   onClosed(pending: PendingSocket): void;
@@ -27,7 +30,10 @@ export class PendingSocket implements Session {
   readonly info: HandshakeInfo;
   /** Time by which it must have authenticated, by `Clock.monotonic`. */
   readonly deadline: number;
-  /** Resolves once it is counted among the pending sockets of its address, and refused if there are too many. Never rejects. */
+  /**
+   * Resolves once it is counted among the pending sockets of its address, and refused if there are too many. Never
+   * rejects.
+   */
   counted: Promise<void> = Promise.resolve();
   readonly #authenticator: Authenticator;
   #received = false;
@@ -45,11 +51,13 @@ export class PendingSocket implements Session {
     try {
       if (this.#received) throw new CollabError('invalid_request', 'Wait for the welcome before sending more');
       this.#received = true;
-      if (frame.byteLength > MAX_PENDING_BYTES) throw new CollabError('payload_too_large', `The first message may be at most ${MAX_PENDING_BYTES} bytes`);
+      if (frame.byteLength > MAX_PENDING_BYTES)
+        throw new CollabError('payload_too_large', `The first message may be at most ${MAX_PENDING_BYTES} bytes`);
       const message = parseFrame(frame, isBinary);
       id = replyId(message);
       const envelope = readEnvelope(message);
-      if (envelope.type !== 'connect') throw new CollabError('missing_credentials', 'The first message must be of the type connect');
+      if (envelope.type !== 'connect')
+        throw new CollabError('missing_credentials', 'The first message must be of the type connect');
       void this.#authenticator.connect(this, envelope);
     } catch (error) {
       refuse(this.writer, publicError(error), { id });
@@ -58,7 +66,11 @@ export class PendingSocket implements Session {
 
   pinged(): void {
     this.#pings++;
-    if (this.#pings > MAX_PENDING_PINGS) refuse(this.writer, new CollabError('rate_limited', `At most ${MAX_PENDING_PINGS} pings before the socket has authenticated`));
+    if (this.#pings > MAX_PENDING_PINGS)
+      refuse(
+        this.writer,
+        new CollabError('rate_limited', `At most ${MAX_PENDING_PINGS} pings before the socket has authenticated`),
+      );
   }
 
   ended(): void {
@@ -73,7 +85,9 @@ export class PendingSocket implements Session {
   }
 }
 
-/** The sockets of this worker that have not authenticated. They are counted per client address over the whole cluster. */
+/**
+ * The sockets of this worker that have not authenticated. They are counted per client address over the whole cluster.
+ */
 export class PendingSockets {
   readonly #ctx: Context;
   readonly #owner: string;
@@ -112,21 +126,32 @@ export class PendingSockets {
   /** Removes a socket that has authenticated or closed. */
   remove(pending: PendingSocket): void {
     if (!this.#sockets.delete(pending)) return;
-    this.#count(pending, -1).catch((error: unknown) => this.#log.warn({ err: error }, 'a WebSocket that no longer waits could not be subtracted from those of its address: it counts until this worker ends'));
+    this.#count(pending, -1).catch((error: unknown) =>
+      this.#log.warn(
+        { err: error },
+        'a WebSocket that no longer waits could not be subtracted from those of its address: it counts until this worker ends',
+      ),
+    );
   }
 
   /** Closes the sockets whose deadline has passed. `now` is `Clock.monotonic`. */
   expire(now: number): void {
     for (const pending of this.#sockets) {
       if (pending.deadline > now) return;
-      refuse(pending.writer, new CollabError('auth_timeout', `The socket did not authenticate within ${AUTH_DEADLINE_MS / 1000} s`));
+      refuse(
+        pending.writer,
+        new CollabError('auth_timeout', `The socket did not authenticate within ${AUTH_DEADLINE_MS / 1000} s`),
+      );
     }
   }
 
   /** Counts a socket, and refuses it if its address has too many. */
   async #admit(pending: PendingSocket): Promise<void> {
     if ((await this.#count(pending, 1)) <= this.#limit) return;
-    const error = new CollabError('rate_limited', `At most ${this.#limit} sockets of one address may wait to authenticate`);
+    const error = new CollabError(
+      'rate_limited',
+      `At most ${this.#limit} sockets of one address may wait to authenticate`,
+    );
     refuse(pending.writer, error, { reason: 'too_many_connections' });
   }
 

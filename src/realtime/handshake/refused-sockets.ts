@@ -2,14 +2,22 @@ import type { Context } from '../../domain/context.ts';
 import { addressBlock } from '../../lib/addresses/client-address.ts';
 import type { Logger } from '../../observability/log.ts';
 
-/** Counts `delta` among the sockets of an address that have not authenticated or were refused. Returns how many it has over the whole cluster. */
-export function countUnauthenticated({ shared }: Context, owner: string, address: string, delta: number): Promise<number> {
+/**
+ * Counts `delta` among the sockets of an address that have not authenticated or were refused. Returns how many it has
+ * over the whole cluster.
+ */
+export function countUnauthenticated(
+  { shared }: Context,
+  owner: string,
+  address: string,
+  delta: number,
+): Promise<number> {
   return shared.count(keyOf(address), owner, delta);
 }
 
 /**
- * The sockets that this worker has refused and whose connections may still be open: a client can ignore the close frame. Each
- * counts among the unauthenticated sockets of its address for as long as the core then keeps a connection.
+ * The sockets that this worker has refused and whose connections may still be open: a client can ignore the close
+ * frame. Each counts among the unauthenticated sockets of its address for as long as the core then keeps a connection.
  */
 export class RefusedSockets {
   readonly #ctx: Context;
@@ -32,7 +40,10 @@ export class RefusedSockets {
     this.#log = log;
   }
 
-  /** Whether an address may have one more socket that is opened only to tell its client why it is refused: up to twice the limit. */
+  /**
+   * Whether an address may have one more socket that is opened only to tell its client why it is refused: up to twice
+   * the limit.
+   */
   async admits(address: string): Promise<boolean> {
     return (await this.#ctx.shared.total(keyOf(address))) < this.#most;
   }
@@ -54,7 +65,10 @@ export class RefusedSockets {
 
   #count(address: string, delta: number): void {
     countUnauthenticated(this.#ctx, this.#owner, address, delta).catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'a refused WebSocket could not be counted: the count of its address is wrong until this worker ends');
+      this.#log.warn(
+        { err: error },
+        'a refused WebSocket could not be counted: the count of its address is wrong until this worker ends',
+      );
     });
   }
 }

@@ -28,16 +28,24 @@ export interface UpgradeRequest {
   readonly host: string;
   /** The `X-Request-Id` of the client if it is well-formed; otherwise ''. */
   readonly requestId: string;
-  /** Whether two HTTP parsers could disagree on where the request ends or on its host. No client sends a body or two hosts. */
+  /**
+   * Whether two HTTP parsers could disagree on where the request ends or on its host. No client sends a body or two
+   * hosts.
+   */
   readonly ambiguous: boolean;
 }
 
-/** Reads an upgrade request. The first source of credentials that is present counts; the key may always come in the query. */
+/**
+ * Reads an upgrade request. The first source of credentials that is present counts; the key may always come in the
+ * query.
+ */
 export function readUpgradeRequest(req: CoreRequest): UpgradeRequest {
   const head = new RequestHead(req);
   const header = (name: string): string => joinedHeader(req, name);
   const query = new URLSearchParams(head.query);
-  const protocols = header('sec-websocket-protocol').split(',').map((name) => name.trim());
+  const protocols = header('sec-websocket-protocol')
+    .split(',')
+    .map((name) => name.trim());
   return {
     ...credentials(head.serviceKey, head.serviceToken, protocols, query),
     origin: head.origin,
@@ -64,9 +72,15 @@ function joinedHeader(req: CoreRequest, wanted: string): string {
 
 type Credentials = Pick<UpgradeRequest, 'source' | 'key' | 'token'>;
 
-function credentials(keyHeader: string, tokenHeader: string, protocols: readonly string[], query: URLSearchParams): Credentials {
+function credentials(
+  keyHeader: string,
+  tokenHeader: string,
+  protocols: readonly string[],
+  query: URLSearchParams,
+): Credentials {
   const queryKey = query.get('key') ?? '';
-  if (keyHeader !== '' || tokenHeader !== '') return { source: 'headers', key: keyHeader || queryKey, token: tokenHeader };
+  if (keyHeader !== '' || tokenHeader !== '')
+    return { source: 'headers', key: keyHeader || queryKey, token: tokenHeader };
   const key = afterPrefix(protocols, KEY_PREFIX);
   const token = afterPrefix(protocols, TOKEN_PREFIX);
   if (key !== '' || token !== '') return { source: 'subprotocol', key: key || queryKey, token };

@@ -17,16 +17,25 @@ import type { Services } from '../services.ts';
 import type { UpgradeOutcome } from './upgrade-outcome.ts';
 
 /**
- * Authenticates a user by publishable key and token, from a page of this origin ('' for none).
- * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`,
+ * Authenticates a user by publishable key and token, from a page of this origin ('' for none). Throws
+ * `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`,
  * `content_rejected`.
  */
-export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<AuthenticatedUser> {
+export async function authenticate(
+  ctx: Context,
+  key: string,
+  token: string,
+  origin: string,
+): Promise<AuthenticatedUser> {
   if (key === '') throw new CollabError('missing_credentials', 'The publishable key (pk_…) is missing');
   if (token === '') throw new CollabError('missing_credentials', 'The user token is missing');
   const user = await authenticateUser(ctx, key, token, 'ws');
   requireOrigin(user.actor.environment, origin);
-  await requirePassing(ctx, user.actor, 'connection.open', { userId: user.claims.userId, rooms: user.claims.rooms, origin });
+  await requirePassing(ctx, user.actor, 'connection.open', {
+    userId: user.claims.userId,
+    rooms: user.claims.rooms,
+    origin,
+  });
   return user;
 }
 
@@ -65,7 +74,12 @@ export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<
   log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
-async function respond(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest): Promise<void> {
+async function respond(
+  services: Services,
+  app: CoreApp,
+  response: UpgradeResponse,
+  request: UpgradeRequest,
+): Promise<void> {
   const { ctx, config } = services;
   const { address } = response;
   const window = await countRequest(ctx, config, { kind: 'address', address });
@@ -75,7 +89,11 @@ async function respond(services: Services, app: CoreApp, response: UpgradeRespon
   }
   if (request.source === 'message') {
     if (!(await services.refusedSockets.admits(address))) {
-      const error = new CollabError('rate_limited', 'Too many sockets of this address were refused and may still be open', Math.ceil(app.lingerMs / 1000));
+      const error = new CollabError(
+        'rate_limited',
+        'Too many sockets of this address were refused and may still be open',
+        Math.ceil(app.lingerMs / 1000),
+      );
       return app.upgradeLater(() => response.refuse(request, window, error));
     }
     const info = { address, origin: request.origin, key: request.key, resume: request.resume };
@@ -83,22 +101,41 @@ async function respond(services: Services, app: CoreApp, response: UpgradeRespon
   }
   try {
     const user = await authenticateRequest(services, request);
-    await app.upgradeLater(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }));
+    await app.upgradeLater(() =>
+      response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }),
+    );
   } catch (error) {
     logRefusal(services.log, error, { address });
     await refuseLater(services, app, response, request, window, publicError(error));
   }
 }
 
-/** Refuses with a close code, or without a socket once the address has so many that were refused and may still be open. */
-async function refuseLater(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, window: CountedWindow, error: CollabError): Promise<void> {
+/**
+ * Refuses with a close code, or without a socket once the address has so many that were refused and may still be open.
+ */
+async function refuseLater(
+  services: Services,
+  app: CoreApp,
+  response: UpgradeResponse,
+  request: UpgradeRequest,
+  window: CountedWindow,
+  error: CollabError,
+): Promise<void> {
   const opens = request.source !== 'headers' && (await services.refusedSockets.admits(response.address));
-  await app.upgradeLater(() => (opens ? response.accept(request, window, { kind: 'refused', error }) : response.refuse(request, window, error)));
+  await app.upgradeLater(() =>
+    opens ? response.accept(request, window, { kind: 'refused', error }) : response.refuse(request, window, error),
+  );
 }
 
-async function authenticateRequest({ ctx, config }: Services, { source, key, token, origin }: UpgradeRequest): Promise<AuthenticatedUser> {
+async function authenticateRequest(
+  { ctx, config }: Services,
+  { source, key, token, origin }: UpgradeRequest,
+): Promise<AuthenticatedUser> {
   if (source !== 'query' || config.ws.allowQueryToken) return authenticate(ctx, key, token, origin);
-  throw new CollabError('missing_credentials', 'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message');
+  throw new CollabError(
+    'missing_credentials',
+    'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message',
+  );
 }
 
 /** The native response to one upgrade request, which is accepted, refused or dropped once. */
@@ -120,8 +157,9 @@ class UpgradeResponse {
   }
 
   /**
-   * Upgrades to a WebSocket. Must be called in the event loop iteration of the request or in `CoreApp.upgradeLater`. Answers only our own
-   * subprotocol: by default the native core echoes the first one offered, which may contain the token.
+   * Upgrades to a WebSocket. Must be called in the event loop iteration of the request or in `CoreApp.upgradeLater`.
+   * Answers only our own subprotocol: by default the native core echoes the first one offered, which may contain the
+   * token.
    */
   accept(request: UpgradeRequest, window: CountedWindow | null, outcome: UpgradeOutcome): void {
     if (this.#ended) return;
@@ -129,7 +167,13 @@ class UpgradeResponse {
     this.#res.writeStatus('101 Switching Protocols');
     if (window !== null) for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
     const data: SocketData = { outcome, session: null, refused: false, address: this.address, baseUrl: this.baseUrl };
-    this.#res.upgrade(data, request.socketKey, request.offersProtocol ? SUBPROTOCOL : '', request.extensions, this.#context);
+    this.#res.upgrade(
+      data,
+      request.socketKey,
+      request.offersProtocol ? SUBPROTOCOL : '',
+      request.extensions,
+      this.#context,
+    );
   }
 
   /** Refuses with an HTTP response. Pages in browsers do not see it: they see only close codes. */
@@ -137,7 +181,12 @@ class UpgradeResponse {
     if (this.#ended) return;
     this.#ended = true;
     const requestId = request.requestId === '' ? newRequestId() : request.requestId;
-    const headers = [uncachedJson, ['X-Request-Id', requestId], ...rateHeaders(window), ...refusalHeaders(error)] as const;
+    const headers = [
+      uncachedJson,
+      ['X-Request-Id', requestId],
+      ...rateHeaders(window),
+      ...refusalHeaders(error),
+    ] as const;
     this.#res.cork(() => {
       this.#res.writeStatus(statusLine(error.kind.status));
       for (const [name, value] of headers) this.#res.writeHeader(name, value);

@@ -3,7 +3,16 @@ import { CollabError, publicError } from '../../model/errors.ts';
 import type { Connection, MessageReceiver } from '../session/connection.ts';
 import { type MessageHandler, requireCredential } from './handler.ts';
 import { messages } from './messages.ts';
-import { errorFrame, FatalSocketError, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
+import {
+  errorFrame,
+  FatalSocketError,
+  MAX_MESSAGE_BYTES,
+  okFrame,
+  parseFrame,
+  readEnvelope,
+  refuse,
+  replyId,
+} from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
 /** Handles the messages of all connections: rate limit, parsing, dispatch to a handler, reply. */
@@ -43,8 +52,12 @@ export class Dispatcher implements MessageReceiver {
     rooms.lost(connection);
     if (!connection.counted) return;
     connection.counted = false;
-    adjustSocketCount(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, -1).catch((error: unknown) =>
-      log.warn({ err: error, user: connection.userId }, 'a closed WebSocket could not be subtracted from those of its user: it counts until this worker ends'),
+    adjustSocketCount(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, -1).catch(
+      (error: unknown) =>
+        log.warn(
+          { err: error, user: connection.userId },
+          'a closed WebSocket could not be subtracted from those of its user: it counts until this worker ends',
+        ),
     );
     log.debug({ connection: connection.id }, 'WebSocket closed');
   }
@@ -53,7 +66,11 @@ export class Dispatcher implements MessageReceiver {
   #parse(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
     try {
       this.#countMessage(connection);
-      if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes, not ${frame.byteLength}`);
+      if (frame.byteLength > MAX_MESSAGE_BYTES)
+        throw new CollabError(
+          'payload_too_large',
+          `A message may be at most ${MAX_MESSAGE_BYTES} bytes, not ${frame.byteLength}`,
+        );
       return parseFrame(frame, isBinary);
     } catch (error) {
       refuse(connection.writer, publicError(error));
@@ -82,7 +99,8 @@ export class Dispatcher implements MessageReceiver {
       if (id !== null) connection.writer.sendReply(okFrame(id, reply));
     } catch (error) {
       const refusal = publicError(error);
-      if (refusal.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
+      if (refusal.code === 'internal')
+        this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
       if (refusal instanceof FatalSocketError) refuse(connection.writer, refusal, { id });
       else connection.writer.send(errorFrame(id, refusal));
     }

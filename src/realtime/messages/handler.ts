@@ -7,8 +7,8 @@ import { FatalSocketError } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`. Rejects with the error
- * that the client receives; only a `FatalSocketError` closes the socket.
+ * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`. Rejects with the
+ * error that the client receives; only a `FatalSocketError` closes the socket.
  */
 export type MessageHandler = (services: Services, connection: Connection, data: unknown) => Promise<string>;
 
@@ -32,7 +32,10 @@ export async function usableEnvironment({ ctx }: Services, connection: Connectio
   return environment;
 }
 
-/** Throws a `FatalSocketError` if the publishable key of a connection, or the signing key of its token, is no longer valid. */
+/**
+ * Throws a `FatalSocketError` if the publishable key of a connection, or the signing key of its token, is no longer
+ * valid.
+ */
 export async function requireCredential(services: Services, connection: Connection): Promise<void> {
   const errorOf = await recheckCredentials(services.ctx, connection.feed.environment, [connection]);
   const refusal = errorOf(connection);

@@ -16,7 +16,9 @@ import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
 import { writes, writeSchemas } from './writes.ts';
 
-const refreshInput = new InputSchema(Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }));
+const refreshInput = new InputSchema(
+  Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }),
+);
 
 /** The handlers of all messages that a client may send after the welcome, by type. */
 export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
@@ -53,12 +55,16 @@ export const messageSchemas: Readonly<Record<string, TSchema | null>> = {
   ...writeSchemas,
 };
 
-/** Replaces the token of a connection by another one of the same user. Its rights apply from the next event and message on. */
+/**
+ * Replaces the token of a connection by another one of the same user. Its rights apply from the next event and message
+ * on.
+ */
 async function refreshToken(services: Services, connection: Connection, data: unknown): Promise<string> {
   const { token } = validate(refreshInput, data ?? {}, 'data');
   const environment = await usableEnvironment(services, connection);
   const claims = await verifyUserToken(services.ctx, environment, token);
-  if (claims.userId !== connection.userId) throw new FatalSocketError('forbidden', 'The token is of another user: open another socket for it');
+  if (claims.userId !== connection.userId)
+    throw new FatalSocketError('forbidden', 'The token is of another user: open another socket for it');
   applyClaims(services, connection, claims);
   await recordUser(services, environment, claims);
   return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt), role: claims.role });

@@ -16,16 +16,22 @@ const BROADCAST_BYTES = 8 * 1024;
 const SIGNAL_BYTES = 16 * 1024;
 
 const roomId = Type.String({ description: 'A room that the socket has joined.' });
-const state = Type.Record(Type.String(), Type.Unknown(), { description: 'State of the user that others see. At most 4 KiB.' });
+const state = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'State of the user that others see. At most 4 KiB.',
+});
 const inputs = {
-  join: new InputSchema(Type.Object({ roomId: Type.String({ description: 'The room to join.' }), state: Type.Optional(state) })),
+  join: new InputSchema(
+    Type.Object({ roomId: Type.String({ description: 'The room to join.' }), state: Type.Optional(state) }),
+  ),
   leave: new InputSchema(Type.Object({ roomId })),
   update: new InputSchema(Type.Object({ roomId, state })),
   cursor: new InputSchema(Type.Object({ roomId, x: Type.Number(), y: Type.Number() }), { passesOtherFields: true }),
   typing: new InputSchema(
     Type.Object({
       roomId,
-      threadId: Type.Optional(Type.Union([Type.String({ maxLength: 128 }), Type.Null()], { description: 'Null for a new thread.' })),
+      threadId: Type.Optional(
+        Type.Union([Type.String({ maxLength: 128 }), Type.Null()], { description: 'Null for a new thread.' }),
+      ),
       typing: Type.Boolean(),
     }),
   ),
@@ -44,7 +50,8 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
   ['room.join', join],
   [
     'room.leave',
-    (services, connection, data) => inRoom(services, connection, read(inputs.leave, data), (joined) => services.rooms.leave(joined)),
+    (services, connection, data) =>
+      inRoom(services, connection, read(inputs.leave, data), (joined) => services.rooms.leave(joined)),
   ],
   [
     'presence.update',
@@ -121,7 +128,12 @@ async function signal(services: Services, connection: Connection, data: unknown)
   throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
 }
 
-async function inRoom(services: Services, connection: Connection, input: { readonly roomId: string }, act: (joined: JoinedRoom) => Promise<void>): Promise<string> {
+async function inRoom(
+  services: Services,
+  connection: Connection,
+  input: { readonly roomId: string },
+  act: (joined: JoinedRoom) => Promise<void>,
+): Promise<string> {
   await act(requireJoined(services, connection, input.roomId));
   return EMPTY_REPLY;
 }

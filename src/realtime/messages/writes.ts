@@ -29,20 +29,33 @@ const commentInput = new InputSchema(Type.Object({ commentId: Type.String({ desc
  * responses as REST; `data` combines the ids of the path with the body. The author is always the user of the token.
  */
 export const writes: ReadonlyMap<string, Write> = new Map<string, Write>([
-  ['thread.create', async (ctx, actor, data) => (await createThread(ctx, actor, read(roomInput, data).roomId, data, null)).body],
+  [
+    'thread.create',
+    async (ctx, actor, data) => (await createThread(ctx, actor, read(roomInput, data).roomId, data, null)).body,
+  ],
   ['thread.update', (ctx, actor, data) => patchThread(ctx, actor, read(threadInput, data).threadId, data)],
   ['thread.resolve', (ctx, actor, data) => setResolved(ctx, actor, read(threadInput, data).threadId, true)],
   ['thread.reopen', (ctx, actor, data) => setResolved(ctx, actor, read(threadInput, data).threadId, false)],
-  ['comment.create', async (ctx, actor, data) => (await createComment(ctx, actor, read(threadInput, data).threadId, data, null)).body],
+  [
+    'comment.create',
+    async (ctx, actor, data) => (await createComment(ctx, actor, read(threadInput, data).threadId, data, null)).body,
+  ],
   ['comment.update', (ctx, actor, data) => editComment(ctx, actor, read(commentInput, data).commentId, data)],
   ['comment.delete', (ctx, actor, data) => deleteComment(ctx, actor, read(commentInput, data).commentId)],
-  ['comment.report', async (ctx, actor, data) => (await reportComment(ctx, actor, read(commentInput, data).commentId, data, null)).body],
-  ['reaction.add', async (ctx, actor, data) => (await addReaction(ctx, actor, read(commentInput, data).commentId, data, null)).body],
+  [
+    'comment.report',
+    async (ctx, actor, data) => (await reportComment(ctx, actor, read(commentInput, data).commentId, data, null)).body,
+  ],
+  [
+    'reaction.add',
+    async (ctx, actor, data) => (await addReaction(ctx, actor, read(commentInput, data).commentId, data, null)).body,
+  ],
   ['notifications.read', async (ctx, actor, data) => (await markRead(ctx, actor, actor.userId, data ?? {}, null)).body],
   ['notification-settings.put', (ctx, actor, data) => putNotificationSettings(ctx, actor, actor.userId, data ?? {})],
   ...(['subscribe', 'unsubscribe', 'mute'] as const).map((action): [string, Write] => [
     `thread.${action}`,
-    async (ctx, actor, data) => (await changeSubscription(ctx, actor, read(threadInput, data).threadId, { action }, null)).body,
+    async (ctx, actor, data) =>
+      (await changeSubscription(ctx, actor, read(threadInput, data).threadId, { action }, null)).body,
   ]),
   ['reaction.remove', (ctx, actor, data) => removeReaction(ctx, actor, read(reactionInput, data).reactionId)],
 ]);

@@ -15,6 +15,9 @@ export interface RoomFrameFields {
 
 /** Renders a frame as JSON text. The last property is `data`. */
 export function renderRoomFrame({ type, roomId, at, from, data }: RoomFrameFields): string {
-  const actor = from === undefined ? '' : `,"actor":${JSON.stringify({ userId: from.connection.userId, via: 'ws', connectionId: from.connection.id })}`;
+  const actor =
+    from === undefined
+      ? ''
+      : `,"actor":${JSON.stringify({ userId: from.connection.userId, via: 'ws', connectionId: from.connection.id })}`;
   return `{"type":"${type}","at":"${timestamp(at)}","roomId":${JSON.stringify(roomId)}${actor},"data":${data}}`;
 }

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
-import { listMemberships, membershipOf, type PresentUser, type Profile, profileOf } from '../../domain/rooms/presence.ts';
+import {
+  listMemberships,
+  membershipOf,
+  type PresentUser,
+  type Profile,
+  profileOf,
+} from '../../domain/rooms/presence.ts';
 import { CollabError } from '../../model/errors.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Logger } from '../../observability/log.ts';
@@ -40,8 +46,8 @@ export interface RoomPresenceOptions {
  * Keeps the members of one room on this worker informed about the users in it (decision 6).
  *
  * Shared memory holds the memberships. A message from another worker names one that has changed, and this reads its
- * current record. So messages may arrive late, repeatedly or in any order: no record replaces a newer one. A lost message
- * is repaired when all memberships are read again.
+ * current record. So messages may arrive late, repeatedly or in any order: no record replaces a newer one. A lost
+ * message is repaired when all memberships are read again.
  */
 export class RoomPresence {
   readonly #options: RoomPresenceOptions;
@@ -70,8 +76,8 @@ export class RoomPresence {
   }
 
   /**
-   * Sends a member the users in the room, itself included, and from then on the changes. Resolves once the snapshot is sent
-   * or the member has left; rejects if the snapshot cannot be built.
+   * Sends a member the users in the room, itself included, and from then on the changes. Resolves once the snapshot is
+   * sent or the member has left; rejects if the snapshot cannot be built.
    */
   snapshot(member: Member): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -95,7 +101,10 @@ export class RoomPresence {
     this.#refresh();
   }
 
-  /** Removes users whose grace period has ended, and reads all memberships again when that is due. `now` is `Clock.monotonic`. */
+  /**
+   * Removes users whose grace period has ended, and reads all memberships again when that is due. `now` is
+   * `Clock.monotonic`.
+   */
   tick(now: number): void {
     const due = now >= this.#readAllDue;
     if (due) this.#readAll = true;
@@ -158,10 +167,16 @@ export class RoomPresence {
   #sendSnapshots(requests: readonly SnapshotRequest[]): void {
     if (requests.length === 0) return;
     const { channel, roomId } = this.#options;
-    const snapshot = this.#frame('presence.snapshot', `{"roomId":${JSON.stringify(roomId)},"items":${this.#view.items}}`);
+    const snapshot = this.#frame(
+      'presence.snapshot',
+      `{"roomId":${JSON.stringify(roomId)},"items":${this.#view.items}}`,
+    );
     const encoded = wireText(snapshot);
     if (encoded.length > MAX_REPLY_BYTES) {
-      const error = new CollabError('payload_too_large', `The room is too full: its snapshot is larger than a message may be (${MAX_REPLY_BYTES} bytes)`);
+      const error = new CollabError(
+        'payload_too_large',
+        `The room is too full: its snapshot is larger than a message may be (${MAX_REPLY_BYTES} bytes)`,
+      );
       for (const { reject } of requests) reject(error);
       return;
     }
@@ -180,7 +195,9 @@ export class RoomPresence {
     for (const userId of this.#staleProfiles) this.#profiles.delete(userId);
     this.#staleProfiles.clear();
     const missing = users.filter(({ userId }) => !this.#profiles.has(userId));
-    await Promise.all(missing.map(async ({ userId }) => this.#profiles.set(userId, await profileOf(ctx, environmentId, userId))));
+    await Promise.all(
+      missing.map(async ({ userId }) => this.#profiles.set(userId, await profileOf(ctx, environmentId, userId))),
+    );
   }
 
   #frame(type: string, data: string): string {

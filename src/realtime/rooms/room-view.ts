@@ -1,4 +1,11 @@
-import { groupByUser, isExpired, type Membership, presenceOf, type PresentUser, type Profile } from '../../domain/rooms/presence.ts';
+import {
+  groupByUser,
+  isExpired,
+  type Membership,
+  presenceOf,
+  type PresentUser,
+  type Profile,
+} from '../../domain/rooms/presence.ts';
 
 /** A user in a room as clients see it. */
 interface Row {
@@ -26,7 +33,8 @@ export interface PresenceChange {
 
 /**
  * One worker's copy of the memberships of a room, and the rows that its sockets were sent. Every change that is sent is
- * the difference to the row sent before, so clients stay consistent even if messages between workers are lost or repeated.
+ * the difference to the row sent before, so clients stay consistent even if messages between workers are lost or
+ * repeated.
  */
 export class RoomView {
   /** By user id, then by connection id. */
@@ -76,7 +84,10 @@ export class RoomView {
     this.#changed.add(userId);
   }
 
-  /** Includes the users whose grace period has ended in the next update. Returns whether there are any. `now` is `Clock.monotonic`. */
+  /**
+   * Includes the users whose grace period has ended in the next update. Returns whether there are any. `now` is
+   * `Clock.monotonic`.
+   */
   expire(now: number): boolean {
     let expired = false;
     for (const [userId, leavesAt] of this.#leavesAt) {
@@ -104,7 +115,10 @@ export class RoomView {
     return { userIds, present: groupByUser(memberships, now) };
   }
 
-  /** Renders the rows of changed users and returns the changes to send: users who joined, in that order, before those who left. */
+  /**
+   * Renders the rows of changed users and returns the changes to send: users who joined, in that order, before those
+   * who left.
+   */
   update({ userIds, present }: ChangedUsers, profiles: ReadonlyMap<string, Profile>): PresenceChange[] {
     const changes: PresenceChange[] = [];
     const gone = new Set(userIds);

@@ -1,5 +1,14 @@
 import type { Context } from '../../domain/context.ts';
-import { deleteDisconnected, deleteMembership, isPresent, joinedAtOf, markDisconnected, type Membership, newMembership, putMembership } from '../../domain/rooms/presence.ts';
+import {
+  deleteDisconnected,
+  deleteMembership,
+  isPresent,
+  joinedAtOf,
+  markDisconnected,
+  type Membership,
+  newMembership,
+  putMembership,
+} from '../../domain/rooms/presence.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Bus } from '../../ports/bus.ts';
@@ -31,7 +40,10 @@ interface TypingFrame {
   readonly data: { readonly threadId: string | null; readonly typing: boolean };
 }
 
-/** A room that sockets of this worker have joined. Its memberships are in shared memory; nothing else that members send is kept. */
+/**
+ * A room that sockets of this worker have joined. Its memberships are in shared memory; nothing else that members send
+ * is kept.
+ */
 export class Room {
   /** Key of the room in shared memory, and its topic on the bus. */
   readonly key: string;
@@ -50,7 +62,15 @@ export class Room {
     this.#environmentId = environmentId;
     this.#channel = new RoomChannel(deps.hub);
     const { ctx, log } = deps;
-    this.#presence = new RoomPresence({ ctx, log, key, environmentId, roomId, channel: this.#channel, onLeft: (userId) => this.#typingUsers.remove(userId) });
+    this.#presence = new RoomPresence({
+      ctx,
+      log,
+      key,
+      environmentId,
+      roomId,
+      channel: this.#channel,
+      onLeft: (userId) => this.#typingUsers.remove(userId),
+    });
   }
 
   /** Whether no connection of this worker is in the room. */
@@ -58,11 +78,20 @@ export class Room {
     return this.#channel.members.size === 0;
   }
 
-  /** Makes a connection a member. The others do not see it until `enter` is called, and it receives nothing until `snapshot`. */
+  /**
+   * Makes a connection a member. The others do not see it until `enter` is called, and it receives nothing until
+   * `snapshot`.
+   */
   add(connection: Connection, state: PresenceState | undefined): Member {
     const { ctx } = this.#deps;
     const membership = newMembership(ctx, { userId: connection.userId, connectionId: connection.id }, state);
-    const member: Member = { connection, membership, written: false, touchedAt: ctx.clock.monotonic(), subscribed: false };
+    const member: Member = {
+      connection,
+      membership,
+      written: false,
+      touchedAt: ctx.clock.monotonic(),
+      subscribed: false,
+    };
     this.#channel.add(member);
     return member;
   }
@@ -75,8 +104,8 @@ export class Room {
   }
 
   /**
-   * Sends a member the users in the room, itself included, and from then on what happens there. Resolves once the snapshot
-   * is sent or the member has left; rejects if the snapshot cannot be built.
+   * Sends a member the users in the room, itself included, and from then on what happens there. Resolves once the
+   * snapshot is sent or the member has left; rejects if the snapshot cannot be built.
    */
   snapshot(member: Member): Promise<void> {
     return this.#presence.snapshot(member);
@@ -91,7 +120,8 @@ export class Room {
     if (!this.#channel.remove(member)) return;
     if (this.isEmpty) this.#latest.flush();
     // The calls of a process take effect in their order, so this one replaces a write that is not answered yet.
-    if (member.written) await this.#release(() => (lost ? markDisconnected : deleteMembership)(ctx, this.key, member.membership));
+    if (member.written)
+      await this.#release(() => (lost ? markDisconnected : deleteMembership)(ctx, this.key, member.membership));
     this.#changed(member.connection.id);
   }
 
@@ -123,7 +153,11 @@ export class Room {
 
   /** Whether a connection is in the room, on any worker. */
   async has(connectionId: string): Promise<boolean> {
-    return this.#channel.members.has(connectionId) || this.#presence.hasConnection(connectionId) || isPresent(this.#deps.ctx, this.key, connectionId);
+    return (
+      this.#channel.members.has(connectionId) ||
+      this.#presence.hasConnection(connectionId) ||
+      isPresent(this.#deps.ctx, this.key, connectionId)
+    );
   }
 
   /** Sends data to one connection in the room. */
@@ -161,11 +195,14 @@ export class Room {
   async removeDisconnected(environmentId: string, userId: string): Promise<void> {
     if (environmentId !== this.#environmentId) return;
     await this.#release(async () => {
-      for (const connectionId of await deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed(connectionId);
+      for (const connectionId of await deleteDisconnected(this.#deps.ctx, this.key, userId))
+        this.#changed(connectionId);
     });
   }
 
-  /** Ends the typing of users who have not typed for a while, and does `RoomPresence.tick`. `now` is `Clock.monotonic`. */
+  /**
+   * Ends the typing of users who have not typed for a while, and does `RoomPresence.tick`. `now` is `Clock.monotonic`.
+   */
   tick(now: number): void {
     for (const frame of this.#typingUsers.expire(now)) this.#channel.publish(frame);
     this.#presence.tick(now);
@@ -186,12 +223,17 @@ export class Room {
     this.#changed(member.connection.id);
   }
 
-  /** Removes memberships from shared memory. A failure is logged: the sockets have left, whatever shared memory says. */
+  /**
+   * Removes memberships from shared memory. A failure is logged: the sockets have left, whatever shared memory says.
+   */
   async #release(remove: () => Promise<void>): Promise<void> {
     try {
       await remove();
     } catch (error) {
-      this.#deps.log.warn({ err: error, room: this.roomId }, 'a connection that has left a room could not be removed from shared memory: its user may be shown there until this worker ends');
+      this.#deps.log.warn(
+        { err: error, room: this.roomId },
+        'a connection that has left a room could not be removed from shared memory: its user may be shown there until this worker ends',
+      );
     }
   }
 

@@ -34,9 +34,9 @@ export class Rooms {
   }
 
   /**
-   * Puts a connection into a room and sends it a snapshot. A connection that is already there receives another snapshot.
-   * The caller has checked that the room exists and that the token gives access to it. Throws `invalid_request` if the connection
-   * is in too many rooms.
+   * Puts a connection into a room and sends it a snapshot. A connection that is already there receives another
+   * snapshot. The caller has checked that the room exists and that the token gives access to it. Throws
+   * `invalid_request` if the connection is in too many rooms.
    *
    * @param state the new state of the user; undefined leaves it unchanged
    */
@@ -47,7 +47,8 @@ export class Rooms {
       if (state !== undefined) await existing.room.setState(existing.member, state);
       return this.#snapshot(existing);
     }
-    if (this.joinedBy(connection).length >= MAX_ROOMS) throw new CollabError('invalid_request', `A socket may be in at most ${MAX_ROOMS} rooms: leave one first`);
+    if (this.joinedBy(connection).length >= MAX_ROOMS)
+      throw new CollabError('invalid_request', `A socket may be in at most ${MAX_ROOMS} rooms: leave one first`);
     const room = this.#room(connection, roomId);
     const joined = { room, member: room.add(connection, state) };
     this.#remember(connection, joined);
@@ -87,7 +88,8 @@ export class Rooms {
 
   /** Removes a connection from the rooms that its token no longer gives access to. */
   rescope(connection: Connection): void {
-    for (const joined of this.joinedBy(connection)) if (!inScope(connection.rooms, joined.room.roomId)) void this.leave(joined);
+    for (const joined of this.joinedBy(connection))
+      if (!inScope(connection.rooms, joined.room.roomId)) void this.leave(joined);
   }
 
   /** Ends the grace period of a user's lost connections in the rooms of an environment that this worker has. */

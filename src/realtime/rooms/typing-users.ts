@@ -8,7 +8,10 @@ interface TypingUser {
   readonly stopFrame: string;
 }
 
-/** The users who are typing in a room. Each worker that has sockets there keeps them, so that typing ends even if a process crashes. */
+/**
+ * The users who are typing in a room. Each worker that has sockets there keeps them, so that typing ends even if a
+ * process crashes.
+ */
 export class TypingUsers {
   /** By user and thread. */
   readonly #users = new Map<string, TypingUser>();
@@ -31,7 +34,9 @@ export class TypingUsers {
     for (const [key, user] of this.#users) if (user.userId === userId) this.#users.delete(key);
   }
 
-  /** Removes the users whose time has passed and returns the frames that announce their end. `now` is `Clock.monotonic`. */
+  /**
+   * Removes the users whose time has passed and returns the frames that announce their end. `now` is `Clock.monotonic`.
+   */
   expire(now: number): string[] {
     const frames: string[] = [];
     for (const [key, { expiresAt, stopFrame }] of this.#users) {

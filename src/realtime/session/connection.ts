@@ -44,7 +44,13 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
   #finishing = false;
   readonly #receiver: MessageReceiver;
 
-  constructor(id: string, writer: SocketWriter, feed: Feed, { claims, keyFingerprint }: AuthenticatedUser, receiver: MessageReceiver) {
+  constructor(
+    id: string,
+    writer: SocketWriter,
+    feed: Feed,
+    { claims, keyFingerprint }: AuthenticatedUser,
+    receiver: MessageReceiver,
+  ) {
     this.id = id;
     this.writer = writer;
     this.feed = feed;
@@ -69,8 +75,8 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
   }
 
   /**
-   * Ignores further messages and closes the socket once the messages in progress are answered. A message without an answer
-   * was not processed. Resolves when the socket is closed.
+   * Ignores further messages and closes the socket once the messages in progress are answered. A message without an
+   * answer was not processed. Resolves when the socket is closed.
    */
   async finish(code: number, reason: string): Promise<void> {
     this.#finishing = true;
@@ -78,14 +84,19 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
     this.writer.close(code, reason);
   }
 
-  /** Runs `work` after everything queued before it, so that the messages of a client take effect in the order of sending. */
+  /**
+   * Runs `work` after everything queued before it, so that the messages of a client take effect in the order of
+   * sending.
+   */
   enqueue(work: () => Promise<void>): void {
     this.waiting++;
     const run = this.#last === null ? work() : this.#last.then(work);
-    const last = run.catch(() => undefined).then(() => {
-      this.waiting--;
-      if (this.#last === last) this.#last = null;
-    });
+    const last = run
+      .catch(() => undefined)
+      .then(() => {
+        this.waiting--;
+        if (this.#last === last) this.#last = null;
+      });
     this.#last = last;
   }
 

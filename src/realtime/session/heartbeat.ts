@@ -37,8 +37,8 @@ export class Heartbeat {
   }
 
   /**
-   * Closes pending sockets after their deadline, updates the rooms, and once a second checks the connections. Called by the timer,
-   * and by tests after they advance their clock.
+   * Closes pending sockets after their deadline, updates the rooms, and once a second checks the connections. Called by
+   * the timer, and by tests after they advance their clock.
    */
   tick(): void {
     const { ctx, limits, pendingSockets, refusedSockets, hub, connections, rooms } = this.#services;
@@ -74,17 +74,27 @@ export class Heartbeat {
     } else if (!connection.warned && wallNow >= expiresAt - WARNING_MS) {
       connection.warned = true;
       writer.send(tokenExpiringFrame(expiresAt));
-    } else if (now - Math.max(writer.lastSentAt, connection.channel?.publishedAt ?? 0) >= this.#services.config.ws.heartbeatSeconds * 1000) {
+    } else if (
+      now - Math.max(writer.lastSentAt, connection.channel?.publishedAt ?? 0) >=
+      this.#services.config.ws.heartbeatSeconds * 1000
+    ) {
       writer.send(PING_FRAME);
     }
   }
 
-  /** Closes the sockets of an environment that was disabled, deleted or imported again, and those whose credential was revoked. */
+  /**
+   * Closes the sockets of an environment that was disabled, deleted or imported again, and those whose credential was
+   * revoked.
+   */
   #recheckFeed(feed: Feed): void {
     this.#closeRefused(feed).catch((error: unknown) => {
       const deleted = error instanceof CollabError && error.code === 'environment_not_found';
       if (deleted) this.#closeAll(feed, new CollabError('forbidden', 'The environment has been deleted'));
-      else this.#services.log.warn({ err: error, environment: feed.environment.id }, 'the environment of open sockets could not be read');
+      else
+        this.#services.log.warn(
+          { err: error, environment: feed.environment.id },
+          'the environment of open sockets could not be read',
+        );
     });
   }
 

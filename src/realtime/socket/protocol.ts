@@ -15,7 +15,10 @@ export interface Envelope {
   readonly data: unknown;
 }
 
-/** Returns the JSON object in a frame. Throws `invalid_json` for anything else and for too deep nesting; such a frame closes the socket. */
+/**
+ * Returns the JSON object in a frame. Throws `invalid_json` for anything else and for too deep nesting; such a frame
+ * closes the socket.
+ */
 export function parseFrame(frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> {
   if (isBinary) throw new CollabError('invalid_json', 'Binary frames are not supported: send JSON in text frames');
   const value = parseJson(Buffer.from(frame).toString(), 'A message');
@@ -84,10 +87,19 @@ const closeReasons = new Set<ErrorCode>([
   'rate_limited',
   'internal',
 ]);
-const defaultReasons: Readonly<Record<number, string>> = { 4400: 'bad_message', 4401: 'invalid_token', 4403: 'forbidden', 4500: 'internal' };
+const defaultReasons: Readonly<Record<number, string>> = {
+  4400: 'bad_message',
+  4401: 'invalid_token',
+  4403: 'forbidden',
+  4500: 'internal',
+};
 
 /** Closes a socket because of an error: an error frame, then the close code of the error with a reason. */
-export function refuse(writer: SocketWriter, error: CollabError, options: { id?: number | null; reason?: string } = {}): void {
+export function refuse(
+  writer: SocketWriter,
+  error: CollabError,
+  options: { id?: number | null; reason?: string } = {},
+): void {
   writer.send(errorFrame(options.id ?? null, error));
   const reason = options.reason ?? (closeReasons.has(error.code) ? error.code : defaultReasons[error.kind.close]);
   writer.close(error.kind.close, reason ?? error.code);

@@ -1,8 +1,13 @@
 import type { Counter, Metrics } from '../../observability/metrics.ts';
 import { eventTypes } from '../../model/event.ts';
 
-/** Close codes that get a label of their own: those of docs/realtime.md, of browsers and of the HTTP core. A client may send any code. */
-const LABELLED_CODES = new Set([1000, 1001, 1002, 1005, 1006, 1007, 1009, 1011, 1012, 1013, 4400, 4401, 4403, 4408, 4429, 4500]);
+/**
+ * Close codes that get a label of their own: those of docs/realtime.md, of browsers and of the HTTP core. A client may
+ * send any code.
+ */
+const LABELLED_CODES = new Set([
+  1000, 1001, 1002, 1005, 1006, 1007, 1009, 1011, 1012, 1013, 4400, 4401, 4403, 4408, 4429, 4500,
+]);
 /** Length of the text that precedes the type in every frame of the server. */
 const PREFIX_CHARS = '{"type":"'.length;
 
@@ -18,7 +23,8 @@ export class SocketMeter {
     metrics.gauge('ws_connections', function* () {
       for (const [environment, count] of connectionCounts()) yield [{ environment }, count];
     });
-    for (const type of eventTypes) this.#sent.set(type, metrics.counter('ws_messages_total', { direction: 'out', type }));
+    for (const type of eventTypes)
+      this.#sent.set(type, metrics.counter('ws_messages_total', { direction: 'out', type }));
   }
 
   /** Counts a frame that was sent to `times` sockets. */

@@ -12,7 +12,10 @@ export interface Session {
   pinged(): void;
   /** Releases everything that belongs to the socket, which has closed. Called once. */
   ended(): void;
-  /** Ignores further messages and closes the socket once the messages in progress are answered. Resolves when it is closed. */
+  /**
+   * Ignores further messages and closes the socket once the messages in progress are answered. Resolves when it is
+   * closed.
+   */
   finish(code: number, reason: string): Promise<void>;
 }
 
@@ -146,7 +149,8 @@ export class SocketWriter {
   }
 
   /**
-   * Publishes a text to all other sockets of a topic. Returns false if this socket has closed; then nothing was published.
+   * Publishes a text to all other sockets of a topic. Returns false if this socket has closed; then nothing was
+   * published.
    *
    * @param encoded the result of `wireText`
    */
@@ -157,8 +161,8 @@ export class SocketWriter {
   }
 
   /**
-   * Sends texts in one packet until the backlog is too large (see `keepsUp`). Returns how many were sent; if not all, the
-   * caller awaits `drained` and continues with the rest. Never closes the socket as a slow consumer.
+   * Sends texts in one packet until the backlog is too large (see `keepsUp`). Returns how many were sent; if not all,
+   * the caller awaits `drained` and continues with the rest. Never closes the socket as a slow consumer.
    */
   sendUntilFull(texts: readonly string[]): number {
     const socket = this.#socket;
@@ -183,9 +187,9 @@ export class SocketWriter {
   }
 
   /**
-   * Closes the socket with 1013 if its backlog is over the limit. The backlog is sent before the close frame, so a client
-   * that soon reads again misses nothing and receives the close code. A client that reads nothing until the ping timeout of
-   * the core is disconnected, and sees 1006.
+   * Closes the socket with 1013 if its backlog is over the limit. The backlog is sent before the close frame, so a
+   * client that soon reads again misses nothing and receives the close code. A client that reads nothing until the ping
+   * timeout of the core is disconnected, and sees 1006.
    */
   checkBacklog(): void {
     const backlog = this.backlog();

@@ -1,14 +1,33 @@
 /** Events after which something may move for a while. */
-const EVENTS = ['scroll', 'transitionrun', 'transitionend', 'animationstart', 'animationend', 'input', 'change', 'click', 'keydown', 'pointerdown', 'pointerover', 'pointerout', 'toggle', 'load', 'focusin', 'focusout', 'play', 'wheel'] as const;
+const EVENTS = [
+  'scroll',
+  'transitionrun',
+  'transitionend',
+  'animationstart',
+  'animationend',
+  'input',
+  'change',
+  'click',
+  'keydown',
+  'pointerdown',
+  'pointerover',
+  'pointerout',
+  'toggle',
+  'load',
+  'focusin',
+  'focusout',
+  'play',
+  'wheel',
+] as const;
 /** After something may have moved, it is looked at for this long, in milliseconds; longer while it moves. */
 const WATCH_MS = 600;
 /** An element that is cut by an edge wakes the watch when this part of it appears or disappears. */
 const THRESHOLDS = Array.from({ length: 51 }, (_, index) => index / 50);
 
 /**
- * Calls `frame` in each frame in which elements of the page may move: for a while after a change, an event, or a move. While
- * nothing moves, and while the page is not visible, it does nothing but wait: observers of the browser tell of moves without
- * any event, such as that of a style sheet.
+ * Calls `frame` in each frame in which elements of the page may move: for a while after a change, an event, or a move.
+ * While nothing moves, and while the page is not visible, it does nothing but wait: observers of the browser tell of
+ * moves without any event, such as that of a style sheet.
  */
 export class Activity {
   readonly #page: Document;
@@ -89,8 +108,14 @@ export class Activity {
 
   /** Whether an animation runs on an element around one that is followed. */
   #isAnimated(): boolean {
-    const targets = this.#documents.flatMap((document) => document.getAnimations()).flatMap(({ playState, effect }) => (playState === 'running' && effect !== null && 'target' in effect ? [effect.target as Element] : []));
-    return targets.length > 0 && [...this.#watched()].some((element) => targets.some((target) => target?.contains(element)));
+    const targets = this.#documents
+      .flatMap((document) => document.getAnimations())
+      .flatMap(({ playState, effect }) =>
+        playState === 'running' && effect !== null && 'target' in effect ? [effect.target as Element] : [],
+      );
+    return (
+      targets.length > 0 && [...this.#watched()].some((element) => targets.some((target) => target?.contains(element)))
+    );
   }
 
   #watch(): void {
@@ -99,7 +124,10 @@ export class Activity {
     for (const element of new Set(this.#watched())) {
       this.#sizes.observe(element);
       const { left, top, right, bottom } = element.getBoundingClientRect();
-      const rootMargin = element.ownerDocument === this.#page ? [top, clientWidth - right, clientHeight - bottom, left].map((edge) => `${-Math.floor(edge)}px`).join(' ') : '0px';
+      const rootMargin =
+        element.ownerDocument === this.#page
+          ? [top, clientWidth - right, clientHeight - bottom, left].map((edge) => `${-Math.floor(edge)}px`).join(' ')
+          : '0px';
       const observer = new IntersectionObserver(afterFirst(this.wake), { rootMargin, threshold: THRESHOLDS });
       observer.observe(element);
       this.#places.push(observer);

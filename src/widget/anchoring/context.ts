@@ -8,7 +8,10 @@ export interface Context {
   readonly after: string;
 }
 
-/** The length of each side, in characters: of a row that ends with the same words as the others, some of its own are among them. */
+/**
+ * The length of each side, in characters: of a row that ends with the same words as the others, some of its own are
+ * among them.
+ */
 const CONTEXT_LENGTH = 160;
 /** At most this many pieces of text are read on each side. */
 const MAX_PIECES = 100;
@@ -25,18 +28,44 @@ interface ContextOptions {
 export const WIDE_CONTEXT = 2 * CONTEXT_LENGTH;
 
 /**
- * The text around an element within another one around it, or within its root: at most 160 characters on each side, with whole
- * words.
+ * The text around an element within another one around it, or within its root: at most 160 characters on each side,
+ * with whole words.
  */
-export function contextOf(element: Element, within: Node, { pieces = new Map(), length = CONTEXT_LENGTH }: ContextOptions = {}): Context {
+export function contextOf(
+  element: Element,
+  within: Node,
+  { pieces = new Map(), length = CONTEXT_LENGTH }: ContextOptions = {},
+): Context {
   const walker = element.ownerDocument.createTreeWalker(within, NodeFilter.SHOW_TEXT);
   walker.currentNode = element;
-  const before = collect(() => walker.previousNode(), pieces, length, (piece, text) => `${piece} ${text}`);
+  const before = collect(
+    () => walker.previousNode(),
+    pieces,
+    length,
+    (piece, text) => `${piece} ${text}`,
+  );
   walker.currentNode = lastWithin(element);
-  const after = collect(() => walker.nextNode(), pieces, length, (piece, text) => `${text} ${piece}`);
+  const after = collect(
+    () => walker.nextNode(),
+    pieces,
+    length,
+    (piece, text) => `${text} ${piece}`,
+  );
   return {
-    before: before.length <= length ? before : before.slice(-length).replace(/^\S*\s/, '').toWellFormed(),
-    after: after.length <= length ? after : after.slice(0, length).replace(/\s\S*$/, '').toWellFormed(),
+    before:
+      before.length <= length
+        ? before
+        : before
+            .slice(-length)
+            .replace(/^\S*\s/, '')
+            .toWellFormed(),
+    after:
+      after.length <= length
+        ? after
+        : after
+            .slice(0, length)
+            .replace(/\s\S*$/, '')
+            .toWellFormed(),
   };
 }
 
@@ -58,7 +87,9 @@ export function contextWords({ before, after }: Context): ContextWords {
  */
 export function isSameContext(found: ContextWords, stored: ContextWords, numbersDiffer = false): boolean {
   const begins = (words: readonly string[], beginning: readonly string[]): boolean =>
-    beginning.every((word, index) => words[index] === word || (numbersDiffer && isNumber(word) && isNumber(words[index] ?? '')));
+    beginning.every(
+      (word, index) => words[index] === word || (numbersDiffer && isNumber(word) && isNumber(words[index] ?? '')),
+    );
   return begins(found.before, stored.before) && begins(found.after, stored.after);
 }
 
@@ -77,13 +108,22 @@ interface Expected {
 }
 
 /** Whether the text around an element may be the stored one after a change: nothing says that this is another place. */
-export function mayBeContext(found: ContextWords, stored: ContextWords, { surroundings, labels, isTold = false }: Expected): boolean {
+export function mayBeContext(
+  found: ContextWords,
+  stored: ContextWords,
+  { surroundings, labels, isTold = false }: Expected,
+): boolean {
   if (surroundings === 'list') return true;
   const total = stored.before.length + stored.after.length;
   if (total === 0) return true;
   const own = (words: readonly string[]): readonly string[] => words.filter((word) => !labels.includes(word));
   const hasOwn = surroundings === 'row' && own(stored.before).length + own(stored.after).length > 0;
-  if (hasOwn && labels.length > 0) return mayBeContext({ before: own(found.before), after: own(found.after) }, { before: own(stored.before), after: own(stored.after) }, { surroundings, labels: [] });
+  if (hasOwn && labels.length > 0)
+    return mayBeContext(
+      { before: own(found.before), after: own(found.after) },
+      { before: own(stored.before), after: own(stored.after) },
+      { surroundings, labels: [] },
+    );
   const sides = [compareWords(stored.before, found.before), compareWords(stored.after, found.after)];
   const kept = sides.reduce((sum, side) => sum + side.kept.length, 0);
   if (surroundings === 'row') {
@@ -91,12 +131,18 @@ export function mayBeContext(found: ContextWords, stored: ContextWords, { surrou
   }
   const nothingLeft = found.before.length + found.after.length === 0;
   const near = new Set([...stored.before.slice(0, NEAREST), ...stored.after.slice(0, NEAREST)]);
-  if (sides.some(({ replaced }) => replaced.some((word) => isNumber(word) || (!isTold && near.has(word))))) return false;
+  if (sides.some(({ replaced }) => replaced.some((word) => isNumber(word) || (!isTold && near.has(word)))))
+    return false;
   return isTold || nothingLeft || kept >= total * KEPT;
 }
 
 /** The texts that `next` walks over, with single spaces, until there are enough of them. */
-function collect(next: () => Node | null, known: Map<Node, string>, length: number, join: (piece: string, text: string) => string): string {
+function collect(
+  next: () => Node | null,
+  known: Map<Node, string>,
+  length: number,
+  join: (piece: string, text: string) => string,
+): string {
   let text = '';
   for (let count = 0; count < MAX_PIECES && text.length <= length; count += 1) {
     const node = next();

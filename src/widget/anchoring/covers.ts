@@ -6,7 +6,9 @@ const INTERVAL_MS = 100;
 const INSET = 3;
 const PARTS = [0.1, 0.5, 0.9];
 
-/** What stays at the edges of the window, or of what scrolls, while content moves under it: sticky headers, fixed bars. */
+/**
+ * What stays at the edges of the window, or of what scrolls, while content moves under it: sticky headers, fixed bars.
+ */
 export class Covers {
   readonly #page: Document;
   readonly #apart: Element;
@@ -25,7 +27,10 @@ export class Covers {
     if (performance.now() < this.#probedAt + INTERVAL_MS) return;
     this.#probedAt = performance.now();
     const { clientWidth, clientHeight } = this.#page.documentElement;
-    const boxes = [{ left: 0, top: 0, width: clientWidth, height: clientHeight }, ...[...this.scrollers].slice(0, 8).map((scroller) => boxOf(scroller, this.#page))];
+    const boxes = [
+      { left: 0, top: 0, width: clientWidth, height: clientHeight },
+      ...[...this.scrollers].slice(0, 8).map((scroller) => boxOf(scroller, this.#page)),
+    ];
     this.#found = new Set();
     for (const { left, top, width, height } of boxes) {
       for (const part of PARTS) {
@@ -57,7 +62,10 @@ export class Covers {
   }
 
   #hit(x: number, y: number): Element | null {
-    return this.#page.elementsFromPoint(x, y).find((element) => element !== this.#apart && !this.#apart.contains(element)) ?? null;
+    return (
+      this.#page.elementsFromPoint(x, y).find((element) => element !== this.#apart && !this.#apart.contains(element)) ??
+      null
+    );
   }
 }
 

@@ -32,7 +32,11 @@ export function describePoint(root: Document, element: Element, { x, y, box }: P
   const [outermost = element, ...inner] = chain;
   const selectors = inner.map(selectorOf);
   const index = new PageIndex(root, apart);
-  const found = fingerprintOf(element, index, selectors.filter((selector) => selector !== undefined));
+  const found = fingerprintOf(
+    element,
+    index,
+    selectors.filter((selector) => selector !== undefined),
+  );
   const selector = selectorOf(outermost);
   const path = pathOf(outermost);
   const quote = index.text(element);
@@ -55,7 +59,7 @@ export function describePoint(root: Document, element: Element, { x, y, box }: P
 /** An element with the hosts and frames around it, the outermost first. */
 function chainOf(element: Element, page: Document): Element[] {
   const chain = [element];
-  for (let root = element.getRootNode(); root !== page; ) {
+  for (let root = element.getRootNode(); root !== page;) {
     const host = hostOf(root);
     if (host === null) break;
     chain.unshift(host);
@@ -64,13 +68,20 @@ function chainOf(element: Element, page: Document): Element[] {
   return chain;
 }
 
-function fingerprintOf(element: Element, page: PageIndex, inner: readonly string[]): { readonly fingerprint: Fingerprint; readonly context: Context } {
+function fingerprintOf(
+  element: Element,
+  page: PageIndex,
+  inner: readonly string[],
+): { readonly fingerprint: Fingerprint; readonly context: Context } {
   const attributes = page.attributes(element);
   const kind = page.ofKind(element.localName);
   const names = Object.keys(attributes);
   const alike = (kind.get(page.text(element)) ?? []).filter((other) => {
     const found = page.attributes(other);
-    return names.every((name) => found[name] === attributes[name]) && (page.text(element) !== '' || Object.keys(found).length === names.length);
+    return (
+      names.every((name) => found[name] === attributes[name]) &&
+      (page.text(element) !== '' || Object.keys(found).length === names.length)
+    );
   });
   const others = alike.filter((other) => other !== element && !other.contains(element) && !element.contains(other));
   const { levels, surroundings, context } = describeContext(element, others, [...kind.values()].flat());
@@ -78,7 +89,11 @@ function fingerprintOf(element: Element, page: PageIndex, inner: readonly string
   const same = [element, ...others].filter((other) => isSameContext(page.context(other, -1), words));
   const ordered = same.toSorted((one, other) => ((one.compareDocumentPosition(other) & 4) === 0 ? 1 : -1));
   const key = page.rowKey(element);
-  const isListKey = key !== null && [...element.ownerDocument.querySelectorAll(`[${CSS.escape(key[0])}]`)].some((other) => other.getAttribute(key[0]) !== key[1]);
+  const isListKey =
+    key !== null &&
+    [...element.ownerDocument.querySelectorAll(`[${CSS.escape(key[0])}]`)].some(
+      (other) => other.getAttribute(key[0]) !== key[1],
+    );
   return {
     context,
     fingerprint: {
@@ -101,17 +116,30 @@ function fingerprintOf(element: Element, page: PageIndex, inner: readonly string
 }
 
 /** The text around an element that tells it from others, and how much it says. */
-function describeContext(element: Element, others: readonly Element[], kind: readonly Element[]): { readonly levels: number; readonly surroundings: Surroundings; readonly context: Context } {
+function describeContext(
+  element: Element,
+  others: readonly Element[],
+  kind: readonly Element[],
+): { readonly levels: number; readonly surroundings: Surroundings; readonly context: Context } {
   const { levels, isItem } = rowsAround(element);
   const isShared = others.length > 0;
-  const near = kind.length <= MAX_COMPARED ? kind : kind.slice(Math.max(0, kind.indexOf(element) - MAX_COMPARED / 2)).slice(0, MAX_COMPARED);
+  const near =
+    kind.length <= MAX_COMPARED
+      ? kind
+      : kind.slice(Math.max(0, kind.indexOf(element) - MAX_COMPARED / 2)).slice(0, MAX_COMPARED);
   let row: { readonly levels: number; readonly context: Context } | null = null;
   for (const level of levels) {
     const context = contextOf(element, ancestorOf(element, level));
     if (context.before + context.after === '') continue;
     row = { levels: level, context };
     const words = JSON.stringify(contextWords(context));
-    if (!near.some((other) => other !== element && !other.contains(element) && !element.contains(other) && isSame(other, level, words))) break;
+    if (
+      !near.some(
+        (other) =>
+          other !== element && !other.contains(element) && !element.contains(other) && isSame(other, level, words),
+      )
+    )
+      break;
   }
   if (row !== null) return { ...row, surroundings: isItem && !isShared ? 'near' : 'row' };
   const { body } = element.ownerDocument;
@@ -120,24 +148,43 @@ function describeContext(element: Element, others: readonly Element[], kind: rea
     const around = largestApart(element, others) ?? betweenOthers(element);
     if (around !== null) return { ...around, surroundings: 'row' };
   }
-  if (TITLES.has(element.localName) && !isShared) return { levels: -1, surroundings: 'list', context: { before: '', after: '' } };
+  if (TITLES.has(element.localName) && !isShared)
+    return { levels: -1, surroundings: 'list', context: { before: '', after: '' } };
   for (let level = 1, at = element.parentElement; at !== null; level += 1, at = at.parentElement) {
     const context = contextOf(element, at);
-    if (context.before + context.after !== '' || at === body || at.localName === 'svg') return { levels: level, surroundings: isShared ? 'row' : isItem ? 'list' : 'near', context };
+    if (context.before + context.after !== '' || at === body || at.localName === 'svg')
+      return { levels: level, surroundings: isShared ? 'row' : isItem ? 'list' : 'near', context };
   }
-  return { levels: -1, surroundings: isShared ? 'row' : isItem ? 'list' : 'near', context: contextOf(element, element.getRootNode()) };
+  return {
+    levels: -1,
+    surroundings: isShared ? 'row' : isItem ? 'list' : 'near',
+    context: contextOf(element, element.getRootNode()),
+  };
 }
 
-/** The text around an element within its largest ancestor without another of its kind; null if there is no text in it. */
-function largestApart(element: Element, others: readonly Element[]): { readonly levels: number; readonly context: Context } | null {
+/**
+ * The text around an element within its largest ancestor without another of its kind; null if there is no text in it.
+ */
+function largestApart(
+  element: Element,
+  others: readonly Element[],
+): { readonly levels: number; readonly context: Context } | null {
   let level = 0;
-  for (let at = element.parentElement; at !== null && !others.some((other) => at?.contains(other)); at = at.parentElement) level += 1;
+  for (
+    let at = element.parentElement;
+    at !== null && !others.some((other) => at?.contains(other));
+    at = at.parentElement
+  )
+    level += 1;
   if (level === 0) return null;
   const context = contextOf(element, ancestorOf(element, level));
   return context.before + context.after === '' ? null : { levels: level, context };
 }
 
-/** In a list without elements around its rows, what is between two of them belongs to the latter, unless nothing is before the first. */
+/**
+ * In a list without elements around its rows, what is between two of them belongs to the latter, unless nothing is
+ * before the first.
+ */
 function betweenOthers(element: Element): { readonly levels: number; readonly context: Context } | null {
   const quote = textOf(element);
   if (quote === '' || element.parentElement === null) return null;
@@ -150,7 +197,11 @@ function betweenOthers(element: Element): { readonly levels: number; readonly co
 }
 
 function isSame(element: Element, levels: number, words: string): boolean {
-  return JSON.stringify(contextWords(contextOf(element, levels < 0 ? element.getRootNode() : ancestorOf(element, levels)))) === words;
+  return (
+    JSON.stringify(
+      contextWords(contextOf(element, levels < 0 ? element.getRootNode() : ancestorOf(element, levels))),
+    ) === words
+  );
 }
 
 function fraction(offset: number, length: number): number {

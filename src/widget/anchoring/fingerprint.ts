@@ -1,12 +1,15 @@
 import type { Position } from '../../model/thread.ts';
 
 /**
- * How much the text around an element says about it. `row`: it is a part of a row or card, and in another one it is another
- * element. `list`: it is a row itself, so its neighbours may be any. `near`: neither; what is around it may change a little.
+ * How much the text around an element says about it. `row`: it is a part of a row or card, and in another one it is
+ * another element. `list`: it is a row itself, so its neighbours may be any. `near`: neither; what is around it may
+ * change a little.
  */
 export type Surroundings = 'row' | 'list' | 'near';
 
-/** What tells an element from others besides its text and the text around it (`quote`, `quotePrefix`, `quoteSuffix`). */
+/**
+ * What tells an element from others besides its text and the text around it (`quote`, `quotePrefix`, `quoteSuffix`).
+ */
 export interface Fingerprint {
   readonly tag: string;
   /** The tags of its children, at most eight. */
@@ -43,7 +46,10 @@ const VERSION = 1;
  * @param page the page of the element, for those who are on another one (`pins/page.ts`); left out if it does not fit
  */
 export function writeFingerprint(fingerprint: Fingerprint, page: string): string | undefined {
-  const texts = [{ v: VERSION, ...fingerprint, page }, { v: VERSION, ...fingerprint }].map((stored) => JSON.stringify(stored));
+  const texts = [
+    { v: VERSION, ...fingerprint, page },
+    { v: VERSION, ...fingerprint },
+  ].map((stored) => JSON.stringify(stored));
   return texts.find(({ length }) => length <= MAX_LENGTH);
 }
 
@@ -61,16 +67,43 @@ export function readFingerprint({ fingerprint }: Position): Fingerprint | null {
 
 function isFingerprint(read: unknown): read is Fingerprint {
   if (typeof read !== 'object' || read === null) return false;
-  const { v, tag, shape, attributes, classes, surroundings, levels, labels, headings, key, host, inner, count, same, nth } = read as Partial<Record<'v' | keyof Fingerprint, unknown>>;
+  const {
+    v,
+    tag,
+    shape,
+    attributes,
+    classes,
+    surroundings,
+    levels,
+    labels,
+    headings,
+    key,
+    host,
+    inner,
+    count,
+    same,
+    nth,
+  } = read as Partial<Record<'v' | keyof Fingerprint, unknown>>;
   return (
     v === VERSION &&
-    typeof tag === 'string' && /^[a-z][\w.:-]{0,63}$/i.test(tag) &&
-    typeof shape === 'string' && typeof host === 'string' &&
-    typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes) && areTexts(Object.values(attributes)) &&
-    areTexts(classes) && areTexts(labels) && areTexts(headings) && areTexts(inner) &&
+    typeof tag === 'string' &&
+    /^[a-z][\w.:-]{0,63}$/i.test(tag) &&
+    typeof shape === 'string' &&
+    typeof host === 'string' &&
+    typeof attributes === 'object' &&
+    attributes !== null &&
+    !Array.isArray(attributes) &&
+    areTexts(Object.values(attributes)) &&
+    areTexts(classes) &&
+    areTexts(labels) &&
+    areTexts(headings) &&
+    areTexts(inner) &&
     (surroundings === 'row' || surroundings === 'list' || surroundings === 'near') &&
     (key === null || (areTexts(key) && key.length === 2)) &&
-    isCount(levels, -1) && isCount(count, 1) && isCount(same, 1) && isCount(nth, 0)
+    isCount(levels, -1) &&
+    isCount(count, 1) &&
+    isCount(same, 1) &&
+    isCount(nth, 0)
   );
 }
 

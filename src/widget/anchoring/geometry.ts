@@ -11,10 +11,16 @@ export interface Box {
 /** Reads the rectangle of an element within its own window. */
 export type ReadRect = (element: Element) => Box;
 
-/** The rectangle of an element in the window of the page, through the frames around it, which may be zoomed or scaled. */
-export function boxOf(element: Element, page: Document, rectOf: ReadRect = (each) => each.getBoundingClientRect()): Box {
+/**
+ * The rectangle of an element in the window of the page, through the frames around it, which may be zoomed or scaled.
+ */
+export function boxOf(
+  element: Element,
+  page: Document,
+  rectOf: ReadRect = (each) => each.getBoundingClientRect(),
+): Box {
   let box = rectOf(element);
-  for (let { ownerDocument } = element; ownerDocument !== page; ) {
+  for (let { ownerDocument } = element; ownerDocument !== page;) {
     const frame = hostOf(ownerDocument) as HTMLElement | null;
     if (frame === null) break;
     const outer = rectOf(frame);
@@ -31,13 +37,18 @@ export function boxOf(element: Element, page: Document, rectOf: ReadRect = (each
   return box;
 }
 
-/** The innermost element at a point of the window, into open shadow roots and frames of the same origin, without the widget. */
+/**
+ * The innermost element at a point of the window, into open shadow roots and frames of the same origin, without the
+ * widget.
+ */
 export function elementAt(page: Document, x: number, y: number, apart: Element): Element | null {
   let root: Document | ShadowRoot = page;
   let found: Element | null = null;
-  for (let left = 0, top = 0, scaleX = 1, scaleY = 1; ; ) {
+  for (let left = 0, top = 0, scaleX = 1, scaleY = 1; ;) {
     const all: Element[] = root.elementsFromPoint((x - left) / scaleX, (y - top) / scaleY);
-    const next = all.find((element) => element !== apart && !apart.contains(element) && element !== found && element.getRootNode() === root);
+    const next = all.find(
+      (element) => element !== apart && !apart.contains(element) && element !== found && element.getRootNode() === root,
+    );
     if (next === undefined) return found;
     found = next;
     const inner = shownBy(next);
@@ -54,7 +65,10 @@ export function elementAt(page: Document, x: number, y: number, apart: Element):
   }
 }
 
-/** What an element is in the layout: its position, whether it cuts what is in it, and whether it contains fixed elements. */
+/**
+ * What an element is in the layout: its position, whether it cuts what is in it, and whether it contains fixed
+ * elements.
+ */
 export interface Layout {
   readonly position: string;
   readonly clips: boolean;
@@ -104,7 +118,11 @@ function layoutOf(element: Element, known: Map<Element, Layout>): Layout {
   const read = known.get(element);
   if (read !== undefined) return read;
   const style = getComputedStyle(element);
-  const layout = { position: style.position, clips: style.overflowX !== 'visible' || style.overflowY !== 'visible', containsFixed: containsFixed(style) };
+  const layout = {
+    position: style.position,
+    clips: style.overflowX !== 'visible' || style.overflowY !== 'visible',
+    containsFixed: containsFixed(style),
+  };
   known.set(element, layout);
   return layout;
 }
@@ -114,7 +132,9 @@ function containsFixed(style: CSSStyleDeclaration): boolean {
   const { transform, translate, rotate, scale, perspective, filter, willChange, contain, containerType } = style;
   const backdrop = style.getPropertyValue('backdrop-filter');
   return (
-    [transform, translate, rotate, scale, perspective, filter, backdrop].some((value) => value !== 'none' && value !== '' && value !== undefined) ||
+    [transform, translate, rotate, scale, perspective, filter, backdrop].some(
+      (value) => value !== 'none' && value !== '' && value !== undefined,
+    ) ||
     /transform|filter|perspective|translate|rotate|scale/.test(willChange) ||
     /paint|layout|strict|content/.test(contain) ||
     (containerType !== undefined && containerType !== 'normal' && containerType !== '')

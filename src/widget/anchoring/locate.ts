@@ -36,16 +36,21 @@ export function readPosition(position: Position): Sought {
   const words = wordsOf(quote);
   // The last word may have been cut.
   if (quote.length >= QUOTE_LENGTH - 2) words.pop();
-  return { position, fingerprint: readFingerprint(position), words, context: contextWords({ before: quotePrefix, after: quoteSuffix }) };
+  return {
+    position,
+    fingerprint: readFingerprint(position),
+    words,
+    context: contextWords({ before: quotePrefix, after: quoteSuffix }),
+  };
 }
 
 /**
- * Finds the element of a position; null if it is gone, or if it could be another one: a wrong place is worse than none. A
- * position without a selector belongs to the page as a whole, which is `documentElement`.
+ * Finds the element of a position; null if it is gone, or if it could be another one: a wrong place is worse than none.
+ * A position without a selector belongs to the page as a whole, which is `documentElement`.
  *
- * An element is the same if its text and attributes are, it is under the same headings, and nothing in the text around it says
- * that it is a part of another row; of several, the one with exactly this text around it. A long text may be edited, and in
- * its row an element may have any other text.
+ * An element is the same if its text and attributes are, it is under the same headings, and nothing in the text around
+ * it says that it is a part of another row; of several, the one with exactly this text around it. A long text may be
+ * edited, and in its row an element may have any other text.
  *
  * @param page shared by the searches for several positions of the same page
  */
@@ -89,7 +94,10 @@ class Search {
 
   run(): Element | null {
     const kind = this.#page.ofKind(this.#fingerprint.tag);
-    const same = innermost((kind.get(this.#quote) ?? []).filter((element) => this.#hasAttributes(element)), this.#fingerprint.shape);
+    const same = innermost(
+      (kind.get(this.#quote) ?? []).filter((element) => this.#hasAttributes(element)),
+      this.#fingerprint.shape,
+    );
     const found = this.#among(same) ?? (this.#quote === '' ? null : this.#edited(kind)) ?? this.#relabelled(kind);
     return found ?? (same.length === 0 ? this.#ofOtherKind() : null);
   }
@@ -121,7 +129,10 @@ class Search {
     const { shape } = this.#fingerprint;
     const { words } = this.#sought;
     const similar = [...kind.keys()].filter((text) => text !== '' && sharesWords(words, text));
-    const edited = innermost(similar.flatMap((text) => (kind.get(text) ?? []).filter((element) => isEdited(words, element))), shape).filter((element) => this.#isInScope(element) && (this.#isLong || this.#hasAttributes(element)));
+    const edited = innermost(
+      similar.flatMap((text) => (kind.get(text) ?? []).filter((element) => isEdited(words, element))),
+      shape,
+    ).filter((element) => this.#isInScope(element) && (this.#isLong || this.#hasAttributes(element)));
     const exact = edited.filter((element) => this.#isInContext(element));
     const likely = exact.length > 0 ? exact : edited.filter((element) => this.#isLong || this.#mayBeInContext(element));
     return likely.length === 1 && this.#fingerprint.count === 1 ? (likely[0] ?? null) : null;
@@ -134,31 +145,62 @@ class Search {
     if (surroundings !== 'row' || before.length + after.length === 0 || (count === 1 && key === null)) return null;
     const all = [...kind.values()].flat();
     const direct = this.#direct();
-    const from = direct === null || all.length <= MAX_RELABELLED ? 0 : Math.max(0, inOrder(all).indexOf(direct) - MAX_RELABELLED / 2);
-    const near = (all.length <= MAX_RELABELLED ? all : inOrder(all).slice(from, from + MAX_RELABELLED)).filter((element) => this.#isInScope(element));
+    const from =
+      direct === null || all.length <= MAX_RELABELLED
+        ? 0
+        : Math.max(0, inOrder(all).indexOf(direct) - MAX_RELABELLED / 2);
+    const near = (all.length <= MAX_RELABELLED ? all : inOrder(all).slice(from, from + MAX_RELABELLED)).filter(
+      (element) => this.#isInScope(element),
+    );
     // A text that only this row had is what tells the row: with another one it is another row.
-    const exact = count === 1 ? [] : innermost(near.filter((element) => this.#isInContext(element, true) && !this.#isBesideOwn(element)), shape);
+    const exact =
+      count === 1
+        ? []
+        : innermost(
+            near.filter((element) => this.#isInContext(element, true) && !this.#isBesideOwn(element)),
+            shape,
+          );
     if (exact.length > 0 || key === null) return exact.length === 1 ? (exact[0] ?? null) : null;
-    const keyed = innermost(near.filter((element) => this.#hasKey(element) === true && this.#isInContext(element, true, true) && !this.#isBesideOwn(element)), shape);
+    const keyed = innermost(
+      near.filter(
+        (element) =>
+          this.#hasKey(element) === true && this.#isInContext(element, true, true) && !this.#isBesideOwn(element),
+      ),
+      shape,
+    );
     return keyed.length === 1 ? (keyed[0] ?? null) : null;
   }
 
   /** An element of another kind with this very text, if it is long enough to be the only one. */
   #ofOtherKind(): Element | null {
     const { count, surroundings } = this.#fingerprint;
-    if (this.#quote.length < UNIQUE_LENGTH || this.#sought.words.length < EDITABLE_WORDS || count > 1 || surroundings === 'row') return null;
-    const same = innermost(this.#page.ofKind('*').get(this.#quote) ?? [], null).filter((element) => this.#isInScope(element));
+    if (
+      this.#quote.length < UNIQUE_LENGTH ||
+      this.#sought.words.length < EDITABLE_WORDS ||
+      count > 1 ||
+      surroundings === 'row'
+    )
+      return null;
+    const same = innermost(this.#page.ofKind('*').get(this.#quote) ?? [], null).filter((element) =>
+      this.#isInScope(element),
+    );
     return same.length === 1 ? (same[0] ?? null) : null;
   }
 
   /** Whether its text or attributes tell an element at all. */
   #isTelling(): boolean {
-    return this.#quote !== '' || Object.keys(this.#fingerprint.attributes).some((name) => name !== 'type' && name !== 'role' && name !== 'shape');
+    return (
+      this.#quote !== '' ||
+      Object.keys(this.#fingerprint.attributes).some((name) => name !== 'type' && name !== 'role' && name !== 'shape')
+    );
   }
 
   #hasAttributes(element: Element): boolean {
     const found = this.#page.attributes(element);
-    return Object.entries(this.#fingerprint.attributes).every(([name, value]) => found[name] === value) && (this.#quote !== '' || Object.keys(found).length === Object.keys(this.#fingerprint.attributes).length);
+    return (
+      Object.entries(this.#fingerprint.attributes).every(([name, value]) => found[name] === value) &&
+      (this.#quote !== '' || Object.keys(found).length === Object.keys(this.#fingerprint.attributes).length)
+    );
   }
 
   /** Whether an element is where the stored one was: under the same headings, in the same host, in no other row. */
@@ -178,7 +220,8 @@ class Search {
 
   #mayBeInContext(element: Element): boolean {
     const { surroundings, labels, attributes } = this.#fingerprint;
-    const isTold = this.#sought.words.length >= TELLING_WORDS || ['src', 'href', 'alt'].some((name) => name in attributes);
+    const isTold =
+      this.#sought.words.length >= TELLING_WORDS || ['src', 'href', 'alt'].some((name) => name in attributes);
     return mayBeContext(this.#contextOf(element), this.#sought.context, { surroundings, labels, isTold });
   }
 
@@ -196,15 +239,23 @@ class Search {
   #isInContext(element: Element, whole = false, numbersDiffer = false): boolean {
     const { context } = this.#sought;
     const found = whole ? this.#contextOf(element) : this.#page.context(element, -1);
-    if (whole && (found.before.length !== context.before.length || found.after.length !== context.after.length)) return false;
+    if (whole && (found.before.length !== context.before.length || found.after.length !== context.after.length))
+      return false;
     return isSameContext(found, context, numbersDiffer);
   }
 
-  /** Whether a neighbour has the very text that is sought: then that is the element, and this one was inserted beside it. */
+  /**
+   * Whether a neighbour has the very text that is sought: then that is the element, and this one was inserted beside
+   * it.
+   */
   #isBesideOwn(element: Element): boolean {
     const { before, after } = this.#page.context(element, -1);
     const { words } = this.#sought;
-    return words.length > 0 && (words.every((word, index) => after[index] === word) || words.toReversed().every((word, index) => before[index] === word));
+    return (
+      words.length > 0 &&
+      (words.every((word, index) => after[index] === word) ||
+        words.toReversed().every((word, index) => before[index] === word))
+    );
   }
 
   /** Where the selector or the path leads. */
@@ -231,7 +282,9 @@ function isEdited(words: readonly string[], element: Element): boolean {
   if (!isLong && added.some(isNumber)) return false;
   if (!isLong && added.length > total / 2) return false;
   if (total < EDITABLE_WORDS) return replaced.length + lost.length === 0 && words.some((word) => /\d{3}/.test(word));
-  return isLong ? replaced.length + lost.length <= total * EDITED_PART : replaced.length === 0 && kept.length >= total * (1 - EDITED_PART);
+  return isLong
+    ? replaced.length + lost.length <= total * EDITED_PART
+    : replaced.length === 0 && kept.length >= total * (1 - EDITED_PART);
 }
 
 /** Whether at least half of the words of a text are in another one, in any order. */

@@ -2,7 +2,19 @@ import { outerOf } from './geometry.ts';
 import { hostOf } from './roots.ts';
 
 /** Attributes that no search reads: a change of them can only move or hide an element. */
-const LOOKS = new Set(['class', 'style', 'hidden', 'open', 'transform', 'viewBox', 'aria-expanded', 'aria-hidden', 'tabindex', 'disabled', 'inert']);
+const LOOKS = new Set([
+  'class',
+  'style',
+  'hidden',
+  'open',
+  'transform',
+  'viewBox',
+  'aria-expanded',
+  'aria-hidden',
+  'tabindex',
+  'disabled',
+  'inert',
+]);
 
 /** Observes the changes of a page and of the roots in it, apart from the widget. */
 export class Mutations {
@@ -15,7 +27,9 @@ export class Mutations {
     this.#observer = new MutationObserver((records) => {
       const foreign = records.filter(({ target }) => target !== apart && !apart.contains(target));
       if (foreign.length === 0) return;
-      const content = foreign.filter(({ type, attributeName }) => type !== 'attributes' || !LOOKS.has(attributeName ?? ''));
+      const content = foreign.filter(
+        ({ type, attributeName }) => type !== 'attributes' || !LOOKS.has(attributeName ?? ''),
+      );
       for (const { target } of content) this.#add(target);
       seen(content.length > 0);
     });
@@ -26,7 +40,8 @@ export class Mutations {
     if (roots.length === this.#roots.length && roots.every((root, index) => root === this.#roots[index])) return false;
     this.#observer.disconnect();
     this.#roots = roots;
-    for (const root of roots) this.#observer.observe(root, { childList: true, subtree: true, characterData: true, attributes: true });
+    for (const root of roots)
+      this.#observer.observe(root, { childList: true, subtree: true, characterData: true, attributes: true });
     return true;
   }
 

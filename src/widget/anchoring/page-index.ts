@@ -46,10 +46,20 @@ export class PageIndex {
   context(element: Element, levels: number): ContextWords {
     const contexts = this.#contexts.get(String(levels)) ?? new Map<Element, ContextWords>();
     this.#contexts.set(String(levels), contexts);
-    return remembered(contexts, element, () => contextWords(contextOf(element, levels < 0 ? widest(element) : ancestorOf(element, levels), { pieces: this.#pieces, ...(levels < 0 ? { length: WIDE_CONTEXT } : {}) })));
+    return remembered(contexts, element, () =>
+      contextWords(
+        contextOf(element, levels < 0 ? widest(element) : ancestorOf(element, levels), {
+          pieces: this.#pieces,
+          ...(levels < 0 ? { length: WIDE_CONTEXT } : {}),
+        }),
+      ),
+    );
   }
 
-  /** The elements of a kind in all roots by their text, in the order of the page; `*` for those of any kind with few children. */
+  /**
+   * The elements of a kind in all roots by their text, in the order of the page; `*` for those of any kind with few
+   * children.
+   */
   ofKind(tag: string): ReadonlyMap<string, readonly Element[]> {
     const known = this.#kinds.get(tag);
     if (known !== undefined) return known;
@@ -80,7 +90,12 @@ export class PageIndex {
     const headings = this.#holdersIn(element.getRootNode());
     for (let at = element.parentElement; at !== null; at = at.parentElement) {
       for (const heading of (headings.get(at) ?? []).toReversed()) {
-        if (heading.contains(element) || element.contains(heading) || (heading.compareDocumentPosition(element) & 4) === 0) continue;
+        if (
+          heading.contains(element) ||
+          element.contains(heading) ||
+          (heading.compareDocumentPosition(element) & 4) === 0
+        )
+          continue;
         const text = textOf(heading, MAX_HEADING);
         if (text !== '' && !found.includes(text)) found.push(text);
         if (heading.getAttribute('role') !== 'tab') break;
@@ -110,7 +125,11 @@ export class PageIndex {
       const root = at.getRootNode();
       const outer = root === this.document ? null : parentOf(uppermost(at));
       if (outer === null) return shorten(parts.join(' '), MAX_HOST);
-      parts.push(outer.localName, ...Object.values(this.attributes(outer)), outer.localName.includes('frame') ? '' : textOf(outer, 40));
+      parts.push(
+        outer.localName,
+        ...Object.values(this.attributes(outer)),
+        outer.localName.includes('frame') ? '' : textOf(outer, 40),
+      );
       at = outer;
     }
   }

@@ -4,7 +4,24 @@ import { isNumber, wordsOf } from './words.ts';
 /** Elements that are rows of a list by their kind. */
 const ROWS = new Set(['tr', 'li']);
 /** Elements that are rows themselves where they follow each other, not cells of one. */
-const ITEMS = new Set(['li', 'tr', 'a', 'option', 'button', 'p', 'article', 'section', 'dt', 'figure', 'h2', 'h3', 'h4', 'rect', 'circle', 'path']);
+const ITEMS = new Set([
+  'li',
+  'tr',
+  'a',
+  'option',
+  'button',
+  'p',
+  'article',
+  'section',
+  'dt',
+  'figure',
+  'h2',
+  'h3',
+  'h4',
+  'rect',
+  'circle',
+  'path',
+]);
 /** Elements that hold lists and are no rows themselves. */
 const LISTS = new Set(['ul', 'ol', 'dl', 'table', 'tbody', 'thead', 'nav', 'svg', 'select', 'main']);
 /** The text of a row has at most this many characters. */
@@ -24,10 +41,17 @@ export interface Rows {
 
 /** The tags of the children of an element, at most eight. */
 export function shapeOf(element: Element): string {
-  return [...element.children].slice(0, 8).map(({ localName }) => localName).join(' ').slice(0, 120);
+  return [...element.children]
+    .slice(0, 8)
+    .map(({ localName }) => localName)
+    .join(' ')
+    .slice(0, 120);
 }
 
-/** The rows, cards and the like that an element is a part of: ancestors with neighbours of the same kind and the same parts. */
+/**
+ * The rows, cards and the like that an element is a part of: ancestors with neighbours of the same kind and the same
+ * parts.
+ */
 export function rowsAround(element: Element): Rows {
   const own = textOf(element);
   const levels: number[] = [];
@@ -48,7 +72,8 @@ export function rowsAround(element: Element): Rows {
 /** The ancestor this many levels above an element, or the uppermost in its root. */
 export function ancestorOf(element: Element, levels: number): Element {
   let at = element;
-  for (let level = 0; level < levels && at.parentElement !== null && at !== at.ownerDocument.body; level += 1) at = at.parentElement;
+  for (let level = 0; level < levels && at.parentElement !== null && at !== at.ownerDocument.body; level += 1)
+    at = at.parentElement;
   return at;
 }
 
@@ -56,8 +81,12 @@ export function ancestorOf(element: Element, levels: number): Element {
 export function labelsOf(row: Element): string[] {
   const alike = neighbours(row).map((sibling) => new Set(wordsOf(textOf(sibling, MAX_ROW))));
   if (alike.length < 2) return [];
-  const words = [...new Set(wordsOf(textOf(row, MAX_ROW)))].filter((word) => word.length <= MAX_LABEL && !isNumber(word));
-  return words.filter((word) => alike.filter((words) => words.has(word)).length * 2 >= alike.length).slice(0, MAX_LABELS);
+  const words = [...new Set(wordsOf(textOf(row, MAX_ROW)))].filter(
+    (word) => word.length <= MAX_LABEL && !isNumber(word),
+  );
+  return words
+    .filter((word) => alike.filter((words) => words.has(word)).length * 2 >= alike.length)
+    .slice(0, MAX_LABELS);
 }
 
 /** Whether an element has a neighbour of the same kind with the same children. */
@@ -71,9 +100,14 @@ function neighbours(element: Element): Element[] {
   const shape = shapeOf(element);
   const at = Array.prototype.indexOf.call(siblings, element);
   const found: Element[] = [];
-  for (let index = Math.max(0, at - MAX_SIBLINGS / 2); index < Math.min(siblings.length, at + MAX_SIBLINGS / 2); index += 1) {
+  for (
+    let index = Math.max(0, at - MAX_SIBLINGS / 2);
+    index < Math.min(siblings.length, at + MAX_SIBLINGS / 2);
+    index += 1
+  ) {
     const sibling = siblings[index];
-    if (sibling !== undefined && index !== at && sibling.localName === element.localName && shapeOf(sibling) === shape) found.push(sibling);
+    if (sibling !== undefined && index !== at && sibling.localName === element.localName && shapeOf(sibling) === shape)
+      found.push(sibling);
   }
   return found;
 }

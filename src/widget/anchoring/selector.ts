@@ -4,8 +4,8 @@ const MAX_LENGTH = 2_048;
 /** Ids that a program made, or that count, such as `row-3`: another element has them after the next change. */
 const GENERATED_ID = /\d|[:.]/;
 
-// The space after an escape by number, which `CSS.escape` always writes, is not optional: a digit of a name would have two readings, and
-// a selector of many such escapes as many as there are combinations.
+// The space after an escape by number, which `CSS.escape` always writes, is not optional: a digit of a name would have
+// two readings, and a selector of many such escapes as many as there are combinations.
 const NAME = String.raw`(?:[\w-]|[^\0-\x7f]|\\[\da-f]{1,6} |\\[^\n\da-f])+`;
 const ANCHOR = String.raw`\[data-collab-anchor="${NAME}"\]`;
 const NTH = String.raw`:nth-of-type\([1-9]\d{0,5}\)`;
@@ -14,8 +14,8 @@ const SELECTOR = new RegExp(`^${STEP}(?: ?> ?${STEP}){0,${MAX_STEPS - 1}}$`, 'i'
 
 /**
  * The element that a stored selector leads to; null if there is none. Only what this widget writes is evaluated (`#id`,
- * `[data-collab-anchor="…"]`, `tag:nth-of-type(n)`, joined by `>`, at most 64 steps): anybody can store any other selector,
- * and some take minutes.
+ * `[data-collab-anchor="…"]`, `tag:nth-of-type(n)`, joined by `>`, at most 64 steps): anybody can store any other
+ * selector, and some take minutes.
  */
 export function select(root: Document | ShadowRoot, selector: string | undefined): Element | null {
   if (selector === undefined || selector.length > MAX_LENGTH || !SELECTOR.test(selector)) return null;
@@ -32,14 +32,18 @@ export function isAnchor(selector: string | undefined): boolean {
 }
 
 /**
- * A short selector that finds only this element now, within its root: by `data-collab-anchor`, else by path from the nearest
- * ancestor with an id. Undefined if it would be too long.
+ * A short selector that finds only this element now, within its root: by `data-collab-anchor`, else by path from the
+ * nearest ancestor with an id. Undefined if it would be too long.
  */
 export function selectorOf(element: Element): string | undefined {
   const name = element.getAttribute('data-collab-anchor');
   if (name !== null && name !== '') return bounded(`[data-collab-anchor="${CSS.escape(name)}"]`);
   const root = element.getRootNode() as Document | ShadowRoot;
-  for (let ancestor = element.closest('[id]'); ancestor !== null; ancestor = ancestor.parentElement?.closest('[id]') ?? null) {
+  for (
+    let ancestor = element.closest('[id]');
+    ancestor !== null;
+    ancestor = ancestor.parentElement?.closest('[id]') ?? null
+  ) {
     const selector = `#${CSS.escape(ancestor.id)}`;
     if (ancestor.id === '' || GENERATED_ID.test(ancestor.id) || root.querySelectorAll(selector).length > 1) continue;
     return bounded(ancestor === element ? selector : `${selector} > ${steps(element, ancestor)}`);
@@ -55,7 +59,11 @@ export function pathOf(element: Element): string | undefined {
 function steps(element: Element, ancestor: Element | null): string {
   const found: string[] = [];
   const { body, documentElement } = element.ownerDocument;
-  for (let at: Element | null = element; at !== null && at !== ancestor && at !== documentElement; at = at.parentElement) {
+  for (
+    let at: Element | null = element;
+    at !== null && at !== ancestor && at !== documentElement;
+    at = at.parentElement
+  ) {
     found.unshift(at === body ? 'body' : step(at));
   }
   return found.length === 0 ? 'html' : found.join(' > ');

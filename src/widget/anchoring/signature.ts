@@ -8,7 +8,8 @@ const MAX_DESCENDANTS = 12;
 /** Attributes that say what an element is. */
 const TELLING = ['alt', 'name', 'aria-label', 'title', 'href', 'placeholder', 'for', 'type', 'role'];
 /** `data-*` attributes of states and counts, which change while the element stays the same. */
-const VOLATILE = /state|status|select|active|open|index|load|theme|hover|focus|visible|expand|check|count|style|rotat|moved|press|drag|pos|width|height|react|v-|test$|time/;
+const VOLATILE =
+  /state|status|select|active|open|index|load|theme|hover|focus|visible|expand|check|count|style|rotat|moved|press|drag|pos|width|height|react|v-|test$|time/;
 /** Attributes of ancestors that say which row of a list it is. */
 const ROW_KEY = /^data-(?:.*-)?(?:id|key|row|uuid|sku|slug)$/;
 /** Classes of icon fonts, which say what the icon is. */
@@ -27,13 +28,24 @@ export function attributesOf(element: Element): Record<string, string> {
   };
   for (const name of TELLING) add(name, element.getAttribute(name));
   add('src', fileName(element.getAttribute('src')));
-  if (element.localName === 'button' || (element.localName === 'input' && /^(?:button|submit|reset|radio|checkbox)$/.test(element.getAttribute('type') ?? ''))) {
+  if (
+    element.localName === 'button' ||
+    (element.localName === 'input' &&
+      /^(?:button|submit|reset|radio|checkbox)$/.test(element.getAttribute('type') ?? ''))
+  ) {
     add('value', element.getAttribute('value'));
   }
   for (const { name, value } of element.attributes) {
-    if (name.startsWith('data-') && name.length <= 40 && !VOLATILE.test(name) && !/^(?:true|false|on|off|\d{0,3})$/.test(value)) add(name, value);
+    if (
+      name.startsWith('data-') &&
+      name.length <= 40 &&
+      !VOLATILE.test(name) &&
+      !/^(?:true|false|on|off|\d{0,3})$/.test(value)
+    )
+      add(name, value);
   }
-  if (SHAPES.has(element.localName) && Object.keys(found).length === 0 && textOf(element) === '') add('shape', shapeIn(element));
+  if (SHAPES.has(element.localName) && Object.keys(found).length === 0 && textOf(element) === '')
+    add('shape', shapeIn(element));
   add('inside', inside(element));
   return found;
 }
@@ -42,7 +54,13 @@ export function attributesOf(element: Element): Record<string, string> {
 export function rowKeyOf(element: Element): readonly [string, string] | null {
   for (let at: Element | null = element; at !== null && at !== at.ownerDocument.body; at = at.parentElement) {
     for (const { name, value } of at.attributes) {
-      if (!ROW_KEY.test(name) || value === '' || value.length > MAX_VALUE || (name === 'data-row' && /^\d{1,4}$/.test(value))) continue;
+      if (
+        !ROW_KEY.test(name) ||
+        value === '' ||
+        value.length > MAX_VALUE ||
+        (name === 'data-row' && /^\d{1,4}$/.test(value))
+      )
+        continue;
       return [name, value];
     }
   }
@@ -61,7 +79,16 @@ function inside(element: Element): string {
   const all = element.getElementsByTagName('*');
   const icons = (each: Element): string => [...each.classList].filter((name) => ICON_CLASS.test(name)).join(' ');
   if (all.length > MAX_DESCENDANTS) return '';
-  const parts = [...all].map((each) => [fileName(each.getAttribute('src')), ...['alt', 'aria-label', 'href', 'xlink:href', 'name'].map((name) => each.getAttribute(name)), digest(each.getAttribute('d')), icons(each)].filter(Boolean).join(' '));
+  const parts = [...all].map((each) =>
+    [
+      fileName(each.getAttribute('src')),
+      ...['alt', 'aria-label', 'href', 'xlink:href', 'name'].map((name) => each.getAttribute(name)),
+      digest(each.getAttribute('d')),
+      icons(each),
+    ]
+      .filter(Boolean)
+      .join(' '),
+  );
   return [icons(element), ...parts].filter((part) => part !== '').join('|');
 }
 

@@ -8,7 +8,8 @@ const UNSEEN = new Set(['script', 'style', 'noscript', 'template']);
 
 /** The beginning of the text of an element, with single spaces: at most `length` characters. Empty if it has none. */
 export function textOf(element: Element, length = QUOTE_LENGTH): string {
-  if (element.childElementCount === 0) return shorten(UNSEEN.has(element.localName) ? '' : (element.textContent ?? '').slice(0, 4 * length), length);
+  if (element.childElementCount === 0)
+    return shorten(UNSEEN.has(element.localName) ? '' : (element.textContent ?? '').slice(0, 4 * length), length);
   const walker = element.ownerDocument.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   let text = '';
   for (let nodes = 0; nodes < MAX_NODES && text.length <= 2 * length; nodes += 1) {

@@ -10,10 +10,10 @@ const LOOKS: ReadonlySet<string | null> = new Set(['class', 'style', 'hidden']);
 const SHUT = ['inert', 'aria-hidden'] as const;
 
 /**
- * Keeps the widget usable while a modal dialog is open, which makes everything outside of it inert and covers it: moves the
- * element into the dialog, in the top layer, and back when the dialog closes. A dialog is a modal `<dialog>`, or what a page
- * declares as modal (`aria-modal`), or any `role="dialog"` while the page has made the widget inert or has hidden it from screen
- * readers. Does not move what the page has moved or removed meanwhile.
+ * Keeps the widget usable while a modal dialog is open, which makes everything outside of it inert and covers it: moves
+ * the element into the dialog, in the top layer, and back when the dialog closes. A dialog is a modal `<dialog>`, or
+ * what a page declares as modal (`aria-modal`), or any `role="dialog"` while the page has made the widget inert or has
+ * hidden it from screen readers. Does not move what the page has moved or removed meanwhile.
  */
 export class TopLayer {
   readonly #host: Movable;
@@ -33,7 +33,11 @@ export class TopLayer {
 
   /** Begins to look for dialogs. */
   start(): void {
-    this.#dialogs.observe(document, { subtree: true, childList: true, attributeFilter: ['open', 'role', 'aria-modal', ...SHUT, ...LOOKS] as string[] });
+    this.#dialogs.observe(document, {
+      subtree: true,
+      childList: true,
+      attributeFilter: ['open', 'role', 'aria-modal', ...SHUT, ...LOOKS] as string[],
+    });
     document.addEventListener('transitionend', this.#onTransitionEnd);
     this.#update();
   }
@@ -50,7 +54,10 @@ export class TopLayer {
   #wasTaken(dialog: Element): boolean {
     if (this.#host.parentNode === dialog) return !dialog.isConnected;
     const records = this.#dialogs.takeRecords();
-    return records.some(({ target, removedNodes }) => target === dialog && removedNodes.length > 1 && [...removedNodes].includes(this.#host));
+    return records.some(
+      ({ target, removedNodes }) =>
+        target === dialog && removedNodes.length > 1 && [...removedNodes].includes(this.#host),
+    );
   }
 
   #onMutations(records: readonly MutationRecord[]): void {
@@ -107,19 +114,30 @@ export class TopLayer {
     }
   }
 
-  /** The modal dialog over all others: those that are opened later are over those before, and mostly further down or within. */
+  /**
+   * The modal dialog over all others: those that are opened later are over those before, and mostly further down or
+   * within.
+   */
   #topmostModal(): Element | null {
-    const isShut = !this.#own.some((name) => this.#host.hasAttribute(name)) && this.#host.closest('[inert], [aria-hidden="true"]') !== null;
+    const isShut =
+      !this.#own.some((name) => this.#host.hasAttribute(name)) &&
+      this.#host.closest('[inert], [aria-hidden="true"]') !== null;
     const isTaken = this.#home !== null && !this.#home.dialog.matches('dialog, [aria-modal="true"]');
-    const declared = isShut || isTaken ? ':is([aria-modal="true"], [role="dialog"], [role="alertdialog"])' : '[aria-modal="true"]';
-    const all = [...document.querySelectorAll(`dialog:modal, ${declared}`)].filter((element) => element.matches('dialog:modal') || isOpen(element));
+    const declared =
+      isShut || isTaken ? ':is([aria-modal="true"], [role="dialog"], [role="alertdialog"])' : '[aria-modal="true"]';
+    const all = [...document.querySelectorAll(`dialog:modal, ${declared}`)].filter(
+      (element) => element.matches('dialog:modal') || isOpen(element),
+    );
     const focused = document.activeElement?.closest(`dialog:modal, ${declared}`) ?? null;
-    const isInnermost = focused !== null && all.includes(focused) && !all.some((other) => other !== focused && focused.contains(other));
+    const isInnermost =
+      focused !== null && all.includes(focused) && !all.some((other) => other !== focused && focused.contains(other));
     return (isInnermost ? focused : all.at(-1)) ?? null;
   }
 }
 
 /** Whether a dialog that is not a `<dialog>` is there to be used. */
 function isOpen(element: Element): boolean {
-  return element.closest('[inert], [aria-hidden="true"]') === null && element.checkVisibility({ visibilityProperty: true });
+  return (
+    element.closest('[inert], [aria-hidden="true"]') === null && element.checkVisibility({ visibilityProperty: true })
+  );
 }

@@ -9,7 +9,9 @@ import { hostOf, isInPage } from './roots.ts';
 import { ancestorOf } from './row.ts';
 
 /** Where a pin is, relative to the window: `hidden` while its element is not shown, `detached` while there is none. */
-export type Placement = { readonly state: 'shown'; readonly x: number; readonly y: number } | { readonly state: 'hidden' | 'detached' };
+export type Placement =
+  | { readonly state: 'shown'; readonly x: number; readonly y: number }
+  | { readonly state: 'hidden' | 'detached' };
 
 interface Tracked {
   readonly sought: Sought;
@@ -23,7 +25,10 @@ interface Tracked {
 /** Elements are searched again at most this often, in milliseconds, and for at most a quarter of the time. */
 const MAX_INTERVAL_MS = 250;
 const SEARCH_PART = 4;
-/** What can hide elements is looked for again at most this often while nothing says that it has changed, in milliseconds. */
+/**
+ * What can hide elements is looked for again at most this often while nothing says that it has changed, in
+ * milliseconds.
+ */
 const CLIP_INTERVAL_MS = 250;
 
 /**
@@ -53,7 +58,12 @@ export class AnchorTracker {
     this.#apart = apart;
     this.#changed = changed;
     this.#covers = new Covers(page, apart);
-    this.#activity = new Activity(page, () => this.#look(), () => this.#elements(), () => this.#searchLater());
+    this.#activity = new Activity(
+      page,
+      () => this.#look(),
+      () => this.#elements(),
+      () => this.#searchLater(),
+    );
     this.#mutations = new Mutations(apart, (isContent) => {
       this.#activity.wake();
       this.#clippedAt = -CLIP_INTERVAL_MS;
@@ -114,7 +124,9 @@ export class AnchorTracker {
     this.#clip();
     this.#covers.probe();
     const before = this.#placements;
-    const moved = [...this.measure()].some(([id, placement]) => !isEqual(before.get(id), placement)) || before.size !== this.#placements.size;
+    const moved =
+      [...this.measure()].some(([id, placement]) => !isEqual(before.get(id), placement)) ||
+      before.size !== this.#placements.size;
     if (moved) this.#changed();
     return moved;
   }
@@ -137,7 +149,10 @@ export class AnchorTracker {
     return !whole && this.#covers.isCovered(element, x, y, rectOf) ? { state: 'hidden' } : { state: 'shown', x, y };
   }
 
-  /** Finds out again what can hide elements: at once after a change, and now and then, since style sheets change without any event. */
+  /**
+   * Finds out again what can hide elements: at once after a change, and now and then, since style sheets change without
+   * any event.
+   */
   #clip(): void {
     if (performance.now() < this.#clippedAt + CLIP_INTERVAL_MS) return;
     this.#clippedAt = performance.now();
@@ -197,7 +212,11 @@ function isAmong({ element, sought }: Tracked, changed: ReadonlySet<Node>): bool
 }
 
 function isVisible(element: Element, page: Document): boolean {
-  for (let at: Element | null = element; at !== null; at = at.ownerDocument === page ? null : hostOf(at.ownerDocument)) {
+  for (
+    let at: Element | null = element;
+    at !== null;
+    at = at.ownerDocument === page ? null : hostOf(at.ownerDocument)
+  ) {
     if (!at.checkVisibility({ visibilityProperty: true })) return false;
   }
   return true;

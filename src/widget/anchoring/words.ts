@@ -1,6 +1,9 @@
 /** Scripts that are written without spaces: each character is a word. */
 const UNSPACED = String.raw`[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]`;
-const WORD = new RegExp(String.raw`${UNSPACED}|(?:(?!${UNSPACED})[\p{L}\p{N}\p{M}])+(?:[.,:'’/-](?!${UNSPACED})[\p{L}\p{N}]+)*|[\p{S}]`, 'gu');
+const WORD = new RegExp(
+  String.raw`${UNSPACED}|(?:(?!${UNSPACED})[\p{L}\p{N}\p{M}])+(?:[.,:'’/-](?!${UNSPACED})[\p{L}\p{N}]+)*|[\p{S}]`,
+  'gu',
+);
 /** At most this many words of a text are compared. */
 const MAX_WORDS = 60;
 
@@ -36,7 +39,8 @@ export function compareWords(stored: readonly string[], found: readonly string[]
     for (let column = other.length - 1; column >= 0; column -= 1) {
       const below = lengths[(row + 1) * width + column] ?? 0;
       const right = lengths[row * width + column + 1] ?? 0;
-      lengths[row * width + column] = one[row] === other[column] ? (lengths[(row + 1) * width + column + 1] ?? 0) + 1 : Math.max(below, right);
+      lengths[row * width + column] =
+        one[row] === other[column] ? (lengths[(row + 1) * width + column + 1] ?? 0) + 1 : Math.max(below, right);
     }
   }
   const kept: string[] = [];
@@ -60,7 +64,10 @@ export function compareWords(stored: readonly string[], found: readonly string[]
       kept.push(left);
       row += 1;
       column += 1;
-    } else if (right === undefined || (left !== undefined && (lengths[(row + 1) * width + column] ?? 0) >= (lengths[row * width + column + 1] ?? 0))) {
+    } else if (
+      right === undefined ||
+      (left !== undefined && (lengths[(row + 1) * width + column] ?? 0) >= (lengths[row * width + column + 1] ?? 0))
+    ) {
       missing.push(left ?? '');
       row += 1;
     } else {

@@ -24,10 +24,12 @@ export class Announcements {
   constructor(app: App) {
     this.#app = app;
     app.onStop(() => window.clearTimeout(this.#timer));
-    app.onStop(app.session.on('event', ({ type, data }) => {
-      // Those of this room are told as changes of its threads.
-      if (type === 'notification.created' && data.inApp && data.roomId !== app.room.roomId) void this.#notified(data);
-    }));
+    app.onStop(
+      app.session.on('event', ({ type, data }) => {
+        // Those of this room are told as changes of its threads.
+        if (type === 'notification.created' && data.inApp && data.roomId !== app.room.roomId) void this.#notified(data);
+      }),
+    );
   }
 
   async #notified({ kind, actorId }: NotificationCreated): Promise<void> {
@@ -70,8 +72,14 @@ export class Announcements {
   }
 }
 
-/** What other users than this one did between two states: new threads and replies, edited comments, resolved threads. */
-export function changesBetween(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): Change[] {
+/**
+ * What other users than this one did between two states: new threads and replies, edited comments, resolved threads.
+ */
+export function changesBetween(
+  before: readonly RoomThread[],
+  after: readonly RoomThread[],
+  userId: string | null,
+): Change[] {
   const earlier = new Map(before.map((thread) => [thread.id, thread]));
   const changes = after.toReversed().flatMap((thread): Change[] => {
     const old = earlier.get(thread.id);
@@ -79,9 +87,17 @@ export function changesBetween(before: readonly RoomThread[], after: readonly Ro
     const known = new Map(old?.comments.map((comment) => [comment.id, comment]));
     const written = thread.comments.flatMap((comment): Change[] => {
       const had = known.get(comment.id);
-      if (had === undefined) return [{ key: old === undefined && comment === thread.comments[0] ? 'announceCreated' : 'announceReplied', userId: comment.userId }];
+      if (had === undefined)
+        return [
+          {
+            key: old === undefined && comment === thread.comments[0] ? 'announceCreated' : 'announceReplied',
+            userId: comment.userId,
+          },
+        ];
       // What this user edits is pending at first, whoever wrote it.
-      return comment.editedAt !== had.editedAt && comment.body !== had.body && comment.pending === null ? [{ key: 'announceEdited', userId: comment.userId }] : [];
+      return comment.editedAt !== had.editedAt && comment.body !== had.body && comment.pending === null
+        ? [{ key: 'announceEdited', userId: comment.userId }]
+        : [];
     });
     const resolved = old !== undefined && thread.resolved && !old.resolved;
     return resolved ? [...written, { key: 'announceResolved', userId: thread.resolvedBy ?? '' }] : written;

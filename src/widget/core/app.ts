@@ -19,7 +19,10 @@ import { Toasts } from './toasts.ts';
 import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
-export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'>;
+export type WidgetSession = Pick<
+  CollabSession,
+  'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'users' | 'searchUsers' | 'reconnect' | 'fetch'
+>;
 
 /** The state of a widget that shows one room as one user. */
 export class App {
@@ -35,7 +38,9 @@ export class App {
   state: SessionState;
   storage: RoomStorage;
   /** Tells screen readers what others do; null until its code is loaded. */
-  announcements: { follow(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): void } | null = null;
+  announcements: {
+    follow(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): void;
+  } | null = null;
   #marks: ReadMarks;
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
@@ -106,7 +111,10 @@ export class App {
     const cause = (status === 'closed' ? error : null) ?? this.snapshot.error;
     if (cause !== null) return explain(cause, this.language);
     if (status !== 'reconnecting') return status === 'offline' ? this.language.text(status) : null;
-    if (error?.code === 'rate_limited') return this.language.text('errorRateRetry', { seconds: Math.max(1, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000)) });
+    if (error?.code === 'rate_limited')
+      return this.language.text('errorRateRetry', {
+        seconds: Math.max(1, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000)),
+      });
     return error === null || error.code === 'network' ? this.language.text(status) : explain(error, this.language);
   }
 
@@ -133,7 +141,12 @@ export class App {
   show(change: Partial<View>): void {
     const before = this.view.open?.threadId;
     const isOtherList = change.filter !== undefined || change.query !== undefined || change.panel !== undefined;
-    this.view = { ...this.view, ...(isOtherList ? { listLength: LIST_STEP } : {}), ...(change.panel === undefined ? {} : { side: null }), ...change };
+    this.view = {
+      ...this.view,
+      ...(isOtherList ? { listLength: LIST_STEP } : {}),
+      ...(change.panel === undefined ? {} : { side: null }),
+      ...change,
+    };
     this.host.changed();
     const after = this.view.open?.threadId;
     if (before === after) return;
@@ -220,7 +233,8 @@ export class App {
   async attempt<T>(write: () => Promise<T>): Promise<T | null> {
     try {
       const record = await write();
-      if ((record as { readonly status?: string } | undefined)?.status === 'held') this.toasts.add({ kind: 'info', text: this.language.text('held') });
+      if ((record as { readonly status?: string } | undefined)?.status === 'held')
+        this.toasts.add({ kind: 'info', text: this.language.text('held') });
       return record;
     } catch (thrown) {
       this.report(thrown);
@@ -252,7 +266,11 @@ export class App {
   /** Says that something was deleted meanwhile, and offers what the user had typed there to be copied. */
   showGone(typed = ''): void {
     const action = { label: this.language.text('copyText'), run: () => void this.copy(typed, 'textCopied') };
-    this.toasts.add({ kind: 'problem', text: this.language.text('errorGone'), ...(typed.trim() === '' ? {} : { action }) });
+    this.toasts.add({
+      kind: 'problem',
+      text: this.language.text('errorGone'),
+      ...(typed.trim() === '' ? {} : { action }),
+    });
   }
 
   /** Copies a text and confirms it. Without access to the clipboard, shows the text so that the user can copy it. */
@@ -318,7 +336,8 @@ export class App {
 
   /** Tells the author of content that a moderator has rejected, or that is gone with its thread, why. */
   #showRejection(event: StreamEvent): void {
-    if (event.type !== 'moderation.rejected' || event.roomId !== this.room.roomId || event.userId !== this.userId) return;
+    if (event.type !== 'moderation.rejected' || event.roomId !== this.room.roomId || event.userId !== this.userId)
+      return;
     const { reason } = event.data;
     if (reason) this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason }) });
   }
@@ -336,7 +355,10 @@ export class App {
 
   #markRead(thread: RoomThread): void {
     const hadNew = this.#marks.markRead(thread);
-    const unread = this.inbox?.getSnapshot().items.filter((item) => item.threadId === thread.id && item.readAt === null && !this.#asked.has(item.id)) ?? [];
+    const unread =
+      this.inbox
+        ?.getSnapshot()
+        .items.filter((item) => item.threadId === thread.id && item.readAt === null && !this.#asked.has(item.id)) ?? [];
     for (const { id } of unread) this.#asked.add(id);
     if (unread.length > 0) void this.attempt(() => this.session.inbox.markRead(unread.map(({ id }) => id)));
     if (hadNew) this.host.changed();

@@ -18,7 +18,10 @@ interface Deleting {
   attempt<T>(write: () => Promise<T>): Promise<T | null>;
 }
 
-/** Deletions that can still be undone: the comments are hidden here, and deleted on the server once the message has gone. */
+/**
+ * Deletions that can still be undone: the comments are hidden here, and deleted on the server once the message has
+ * gone.
+ */
 export class Deletions {
   readonly #app: Deleting;
   readonly #hidden = new Set<string>();

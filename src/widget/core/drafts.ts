@@ -19,8 +19,9 @@ export interface Draft {
 export const emptyDraft: Draft = { text: '', mentions: {}, attachments: [] };
 
 /**
- * The drafts of a room by field, such as `new`, the id of a thread, or that of a comment being edited. They are kept over a
- * reload of the page, and so is what was sent until the server has accepted it. What it refuses is in its field again.
+ * The drafts of a room by field, such as `new`, the id of a thread, or that of a comment being edited. They are kept
+ * over a reload of the page, and so is what was sent until the server has accepted it. What it refuses is in its field
+ * again.
  */
 export class Drafts {
   readonly #storage: () => RoomStorage;
@@ -36,9 +37,19 @@ export class Drafts {
     const stored = this.#storage().read(`draft:${field}`) as Partial<Draft> | null;
     if (typeof stored?.text !== 'string') return null;
     const sent = this.#waiting(field);
-    const rest = stored.text.startsWith(sent.text) ? stored.text.slice(sent.text.length).replace(/^\n/, '') : stored.text;
-    const attachments = (Array.isArray(stored.attachments) ? stored.attachments : []).filter(({ id }) => !sent.attachments.some((other) => other.id === id));
-    const draft = { text: rest, mentions: stored.mentions ?? {}, places: moved(stored.places, rest.length - stored.text.length), attachments, base: stored.base };
+    const rest = stored.text.startsWith(sent.text)
+      ? stored.text.slice(sent.text.length).replace(/^\n/, '')
+      : stored.text;
+    const attachments = (Array.isArray(stored.attachments) ? stored.attachments : []).filter(
+      ({ id }) => !sent.attachments.some((other) => other.id === id),
+    );
+    const draft = {
+      text: rest,
+      mentions: stored.mentions ?? {},
+      places: moved(stored.places, rest.length - stored.text.length),
+      attachments,
+      base: stored.base,
+    };
     return isEmpty(draft) ? null : draft;
   }
 
@@ -81,7 +92,13 @@ function isEmpty({ text, attachments }: Draft): boolean {
 function joined(first: Draft, second: Draft): Draft {
   const text = [first.text, second.text].filter((part) => part !== '').join('\n');
   const places = [...(first.places ?? []), ...moved(second.places, text.length - second.text.length)];
-  return { text, mentions: { ...first.mentions, ...second.mentions }, places, attachments: [...first.attachments, ...second.attachments], base: first.base ?? second.base };
+  return {
+    text,
+    mentions: { ...first.mentions, ...second.mentions },
+    places,
+    attachments: [...first.attachments, ...second.attachments],
+    base: first.base ?? second.base,
+  };
 }
 
 function moved(places: Draft['places'] = [], by: number): readonly MentionPlace[] {

@@ -13,9 +13,16 @@ export interface ThreadQuery {
 }
 
 /** The threads that a query finds, in their order. */
-export function findThreads(threads: readonly RoomThread[], { filter, text }: ThreadQuery, userId: string | null, nameOf: (userId: string) => string): RoomThread[] {
+export function findThreads(
+  threads: readonly RoomThread[],
+  { filter, text }: ThreadQuery,
+  userId: string | null,
+  nameOf: (userId: string) => string,
+): RoomThread[] {
   const wanted = text.trim().toLocaleLowerCase();
-  return threads.filter((thread) => inFilter(thread, filter, userId) && (wanted === '' || contains(thread, wanted, nameOf)));
+  return threads.filter(
+    (thread) => inFilter(thread, filter, userId) && (wanted === '' || contains(thread, wanted, nameOf)),
+  );
 }
 
 /** Whether a filter shows a thread. */
@@ -34,6 +41,8 @@ export function inFilter(thread: RoomThread, filter: Filter, userId: string | nu
 
 function contains(thread: RoomThread, wanted: string, nameOf: (userId: string) => string): boolean {
   return thread.comments.some(({ body, userId, attachments }) =>
-    [body, nameOf(userId), ...attachments.map(({ filename }) => filename)].some((text) => text.toLocaleLowerCase().includes(wanted)),
+    [body, nameOf(userId), ...attachments.map(({ filename }) => filename)].some((text) =>
+      text.toLocaleLowerCase().includes(wanted),
+    ),
   );
 }

@@ -16,8 +16,8 @@ interface InboxPage {
 }
 
 /**
- * The notifications of the user in all rooms, with what they are about. The newest are those of the session, which are live;
- * older ones are read when they are asked for.
+ * The notifications of the user in all rooms, with what they are about. The newest are those of the session, which are
+ * live; older ones are read when they are asked for.
  */
 export class InboxList {
   readonly #app: App;
@@ -37,10 +37,13 @@ export class InboxList {
 
   constructor(app: App) {
     this.#app = app;
-    this.#ends.push(app.session.on('event', ({ type, data }) => {
-      if (type === 'notification.read') this.#markRead(new Set(data.ids), data.readAt);
-      else if (type === 'comment.updated' && data.id in this.#comments) this.#comments = { ...this.#comments, [data.id]: data };
-    }));
+    this.#ends.push(
+      app.session.on('event', ({ type, data }) => {
+        if (type === 'notification.read') this.#markRead(new Set(data.ids), data.readAt);
+        else if (type === 'comment.updated' && data.id in this.#comments)
+          this.#comments = { ...this.#comments, [data.id]: data };
+      }),
+    );
     void this.load();
   }
 
@@ -86,7 +89,9 @@ export class InboxList {
   follow(): void {
     const { items } = this;
     const { session, snapshot } = this.#app;
-    const users = [...new Set(items.map(({ actorId }) => actorId))].filter((id) => snapshot.users[id] === undefined && !this.#asked.has(id)).slice(0, PAGE);
+    const users = [...new Set(items.map(({ actorId }) => actorId))]
+      .filter((id) => snapshot.users[id] === undefined && !this.#asked.has(id))
+      .slice(0, PAGE);
     for (const id of users) this.#asked.add(id);
     // Without an answer they are shown by their ids.
     if (users.length > 0) void session.users(users).catch(() => undefined);
@@ -121,7 +126,9 @@ export class InboxList {
     this.#loadedAt = Date.now();
     for (const { id } of this.items.slice(0, PAGE)) this.#asked.add(id);
     try {
-      const page = (await (await session.fetch(`/users/${encodeURIComponent(userId)}/notifications?include=content&limit=${PAGE}${search}`)).json()) as InboxPage;
+      const page = (await (
+        await session.fetch(`/users/${encodeURIComponent(userId)}/notifications?include=content&limit=${PAGE}${search}`)
+      ).json()) as InboxPage;
       for (const { id } of page.items) this.#asked.add(id);
       this.#comments = { ...this.#comments, ...page.comments };
       this.#threads = { ...this.#threads, ...page.threads };

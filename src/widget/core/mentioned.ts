@@ -14,8 +14,9 @@ export interface Mentioning {
 }
 
 /**
- * The ids of the chosen users that a text still names. Where one name begins with another, the longer one is meant; of several
- * users with one name, those that were chosen at the places where it stands, and for a place where nobody was, all of them.
+ * The ids of the chosen users that a text still names. Where one name begins with another, the longer one is meant; of
+ * several users with one name, those that were chosen at the places where it stands, and for a place where nobody was,
+ * all of them.
  */
 export function mentionedIn({ text, mentions, places = [] }: Mentioning): string[] {
   const names = new Set(Object.values(mentions));
@@ -30,11 +31,16 @@ export function mentionedIn({ text, mentions, places = [] }: Mentioning): string
   return Object.entries(mentions).flatMap(([userId, name]) => (chosen.has(userId) || named.has(name) ? [userId] : []));
 }
 
-/** The content of a field after a user was chosen at a place of its text. Others of that name who are no longer in it are not meant. */
+/**
+ * The content of a field after a user was chosen at a place of its text. Others of that name who are no longer in it
+ * are not meant.
+ */
 export function choose<T extends Mentioning>(content: T, userId: string, name: string, at: number): T {
   const { text, mentions, places = [] } = content;
   const live = places.filter((place) => place.at !== at && text.startsWith(`@${mentions[place.userId]}`, place.at));
-  const others = Object.entries(mentions).filter(([id, other]) => other !== name || live.some((place) => place.userId === id));
+  const others = Object.entries(mentions).filter(
+    ([id, other]) => other !== name || live.some((place) => place.userId === id),
+  );
   return { ...content, mentions: { ...Object.fromEntries(others), [userId]: name }, places: [...live, { userId, at }] };
 }
 
@@ -43,7 +49,12 @@ export function choose<T extends Mentioning>(content: T, userId: string, name: s
  *
  * @param caret where the cursor is after the edit, which tells equal texts apart
  */
-export function movePlaces(places: readonly MentionPlace[], before: string, after: string, caret: number): readonly MentionPlace[] {
+export function movePlaces(
+  places: readonly MentionPlace[],
+  before: string,
+  after: string,
+  caret: number,
+): readonly MentionPlace[] {
   if (places.length === 0 || before === after) return places;
   const behind = after.slice(caret);
   const most = Math.min(before.length, after.length);

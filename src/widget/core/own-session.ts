@@ -16,7 +16,10 @@ interface ConnectionSettings {
 /** Where this script was loaded from: the server, unless the page says otherwise. */
 const scriptOrigin = new URL(import.meta.url).origin;
 
-/** Loads what the tabs of the browser share a connection with. Never rejects: without it the widget has a connection of its own. */
+/**
+ * Loads what the tabs of the browser share a connection with. Never rejects: without it the widget has a connection of
+ * its own.
+ */
 export async function loadSharedSocket(): Promise<SharedSocketPart> {
   const loading = import(`${scriptOrigin}/sdk/shared-socket.js`) as Promise<SharedSocketPart>;
   return await loading.catch(() => ({}));
@@ -30,5 +33,10 @@ export async function loadSharedSocket(): Promise<SharedSocketPart> {
  */
 export function openOwnSession(settings: ConnectionSettings, shared: SharedSocketPart | null): CollabSession {
   const token: TokenProvider = (request) => settings.tokenProvider?.(request) ?? settings.token;
-  return new CollabSession({ serverUrl: settings.baseUrl === '' ? scriptOrigin : settings.baseUrl, publishableKey: settings.publishableKey, token, WebSocket: shared?.SharedSocket });
+  return new CollabSession({
+    serverUrl: settings.baseUrl === '' ? scriptOrigin : settings.baseUrl,
+    publishableKey: settings.publishableKey,
+    token,
+    WebSocket: shared?.SharedSocket,
+  });
 }

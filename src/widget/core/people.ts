@@ -33,7 +33,12 @@ export function personOf(userId: string, summary: UserSummary | undefined): Pers
 function initialsOf(name: string): string {
   const words = name.split(/[\s._-]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0] ?? name];
-  return letters.map((word) => /[\p{L}\p{N}]/u.exec(word ?? '')?.[0] ?? '').join('').toLocaleUpperCase() || '?';
+  return (
+    letters
+      .map((word) => /[\p{L}\p{N}]/u.exec(word ?? '')?.[0] ?? '')
+      .join('')
+      .toLocaleUpperCase() || '?'
+  );
 }
 
 function hueOf(userId: string): number {

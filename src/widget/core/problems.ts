@@ -28,8 +28,15 @@ const texts: Partial<Record<CollabErrorCode, StringKey>> = {
   closed: 'errorConnection',
 };
 
-/** Problems that the server's own message explains to the reader: the field and its bound, or why content was refused. */
-const selfExplaining = new Set<CollabErrorCode>(['invalid_request', 'unknown_user', 'payload_too_large', 'content_rejected']);
+/**
+ * Problems that the server's own message explains to the reader: the field and its bound, or why content was refused.
+ */
+const selfExplaining = new Set<CollabErrorCode>([
+  'invalid_request',
+  'unknown_user',
+  'payload_too_large',
+  'content_rejected',
+]);
 
 /** How long to wait when the server does not say. */
 const DEFAULT_WAIT_SECONDS = 5;
@@ -38,14 +45,17 @@ const DEFAULT_WAIT_SECONDS = 5;
 export function explain(thrown: unknown, language: Language): string {
   const problem = asProblem(thrown);
   const key = texts[problem.code];
-  if (key !== undefined) return language.text(key, { seconds: problem.retryAfter ?? DEFAULT_WAIT_SECONDS, origin: location.origin });
+  if (key !== undefined)
+    return language.text(key, { seconds: problem.retryAfter ?? DEFAULT_WAIT_SECONDS, origin: location.origin });
   return selfExplaining.has(problem.code) ? problem.message : language.text('errorServer');
 }
 
 /** Why a session could not be opened with the attributes of the element, for the developer of the page. */
 export function explainSetup(thrown: unknown, language: Language): string {
   // The session names its options, the page has attributes.
-  const reason = asProblem(thrown).message.replace('serverUrl', 'base-url').replace('publishableKey', 'publishable-key');
+  const reason = asProblem(thrown)
+    .message.replace('serverUrl', 'base-url')
+    .replace('publishableKey', 'publishable-key');
   return language.text('errorAttribute', { reason });
 }
 
@@ -54,7 +64,9 @@ export function explainUpload(thrown: unknown, name: string, language: Language)
   const problem = asProblem(thrown);
   const limit = /max (\d+) ?MB/i.exec(problem.message)?.[1];
   if (problem.code === 'file_too_large' || problem.code === 'payload_too_large') {
-    return limit === undefined ? language.text('errorTooLargeUnknown', { name }) : language.text('errorTooLarge', { name, limit });
+    return limit === undefined
+      ? language.text('errorTooLargeUnknown', { name })
+      : language.text('errorTooLarge', { name, limit });
   }
   if (problem.code === 'unsupported_media') return language.text('errorType', { name });
   if (problem.code === 'invalid_request') return language.text('errorFile', { name });

@@ -56,9 +56,11 @@ export class Queue {
   constructor(app: App) {
     this.#app = app;
     app.onStop(() => window.clearTimeout(this.#timer));
-    app.onStop(app.session.on('event', ({ type, roomId }) => {
-      if (type.startsWith('moderation.') && roomId === app.room.roomId) this.#reload();
-    }));
+    app.onStop(
+      app.session.on('event', ({ type, roomId }) => {
+        if (type.startsWith('moderation.') && roomId === app.room.roomId) this.#reload();
+      }),
+    );
     void this.load();
   }
 
@@ -69,12 +71,26 @@ export class Queue {
     this.#isStale = false;
     try {
       const room = encodeURIComponent(app.room.roomId);
-      const pages = await Promise.all(STATES.map(async (state) => (await app.session.fetch(`/moderation?state=${state}&roomId=${room}&limit=${LIMIT}`)).json() as Promise<{ readonly items: readonly QueueItem[] }>));
+      const pages = await Promise.all(
+        STATES.map(
+          async (state) =>
+            (await app.session.fetch(`/moderation?state=${state}&roomId=${room}&limit=${LIMIT}`)).json() as Promise<{
+              readonly items: readonly QueueItem[];
+            }>,
+        ),
+      );
       this.items = pages.flatMap(({ items }) => items);
       this.status = 'ready';
-      const users = [...new Set(this.items.flatMap(({ userId, reports }) => [userId, ...reports.flatMap((report) => report.userId ?? [])]))];
+      const users = [
+        ...new Set(
+          this.items.flatMap(({ userId, reports }) => [userId, ...reports.flatMap((report) => report.userId ?? [])]),
+        ),
+      ];
       // Without an answer they are shown by their ids.
-      if (users.length > 0) void app.session.users(users.filter((id) => app.snapshot.users[id] === undefined).slice(0, LIMIT)).catch(() => undefined);
+      if (users.length > 0)
+        void app.session
+          .users(users.filter((id) => app.snapshot.users[id] === undefined).slice(0, LIMIT))
+          .catch(() => undefined);
     } catch {
       this.status = 'failed';
     }
@@ -95,12 +111,16 @@ export class Queue {
 
   async #decide(id: string, decision: 'approve' | 'reject', body?: object): Promise<boolean> {
     const { session, toasts, language } = this.#app;
-    const init = { method: 'POST', ...(body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }) };
+    const init = {
+      method: 'POST',
+      ...(body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+    };
     try {
       await session.fetch(`/moderation/${encodeURIComponent(id)}/${decision}`, init);
     } catch (thrown) {
       const { code } = asProblem(thrown);
-      if (code === 'already_decided' || code === 'moderation_item_not_found') toasts.add({ kind: 'info', text: language.text('decidedBefore') });
+      if (code === 'already_decided' || code === 'moderation_item_not_found')
+        toasts.add({ kind: 'info', text: language.text('decidedBefore') });
       else this.#app.report(thrown);
       this.#reload();
       return false;

@@ -19,7 +19,10 @@ const MAX_ITEMS = 100;
 
 const byApp = new WeakMap<App, Rejections>();
 
-/** What moderators have rejected of the user in the room of an app. Loads it with the first call, and again after each rejection. */
+/**
+ * What moderators have rejected of the user in the room of an app. Loads it with the first call, and again after each
+ * rejection.
+ */
 export function rejectionsOf(app: App): Rejections {
   const known = byApp.get(app);
   if (known !== undefined) return known;
@@ -36,23 +39,28 @@ export class Rejections {
 
   constructor(app: App) {
     this.#app = app;
-    app.onStop(app.session.on('event', ({ type, userId, roomId }) => {
-      if (type !== 'moderation.rejected' || userId !== app.userId || roomId !== app.room.roomId) return;
-      app.storage.write('moderated', true);
-      void this.#load();
-    }));
+    app.onStop(
+      app.session.on('event', ({ type, userId, roomId }) => {
+        if (type !== 'moderation.rejected' || userId !== app.userId || roomId !== app.room.roomId) return;
+        app.storage.write('moderated', true);
+        void this.#load();
+      }),
+    );
   }
 
   /**
-   * Newest first; of one thread, or of all. Empty until it is loaded, which for a thread is done only if something of the user
-   * was held or rejected in this browser.
+   * Newest first; of one thread, or of all. Empty until it is loaded, which for a thread is done only if something of
+   * the user was held or rejected in this browser.
    */
   of(threadId: string | null): readonly Rejection[] {
     const { userId, storage } = this.#app;
-    if (userId !== null && this.#loadedFor !== userId && (threadId === null || this.#isModerated(threadId))) void this.#load();
+    if (userId !== null && this.#loadedFor !== userId && (threadId === null || this.#isModerated(threadId)))
+      void this.#load();
     if (this.#items.length === 0) return this.#items;
     const dismissed = dismissedIn(storage);
-    return this.#items.filter((item) => (threadId === null || item.threadId === threadId) && !dismissed.includes(item.id));
+    return this.#items.filter(
+      (item) => (threadId === null || item.threadId === threadId) && !dismissed.includes(item.id),
+    );
   }
 
   /** Shows an item no more in this browser. */
@@ -78,13 +86,16 @@ export class Rejections {
     if (this.#loadedFor !== userId) this.#items = [];
     this.#loadedFor = userId;
     try {
-      const answer = await session.fetch(`/users/${encodeURIComponent(userId)}/held?limit=${MAX_ITEMS}&sort=updatedAt&order=desc`);
+      const answer = await session.fetch(
+        `/users/${encodeURIComponent(userId)}/held?limit=${MAX_ITEMS}&sort=updatedAt&order=desc`,
+      );
       const { items } = (await answer.json()) as { readonly items: readonly Rejection[] };
       if (this.#app.userId !== userId) return;
       this.#items = items.filter(({ state, roomId }) => state === 'rejected' && roomId === room.roomId);
       host.changed();
     } catch {
-      // Without it the threads are complete. It is tried again with the next rejection, and when the page is loaded again.
+      // Without it the threads are complete. It is tried again with the next rejection, and when the page is loaded
+      // again.
     }
   }
 }

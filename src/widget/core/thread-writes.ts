@@ -13,7 +13,11 @@ export async function setResolved(app: App, threadId: string, resolved: boolean)
     void setResolved(app, threadId, false);
     app.openThread(threadId);
   };
-  app.toasts.add({ kind: 'info', text: app.language.text('threadResolved'), action: { label: app.language.text('undo'), run: reopen } });
+  app.toasts.add({
+    kind: 'info',
+    text: app.language.text('threadResolved'),
+    action: { label: app.language.text('undo'), run: reopen },
+  });
 }
 
 /** Pins a thread to another place, which can be undone. Resolves with whether the server accepted it. */
@@ -24,7 +28,10 @@ export async function moveThread(app: App, threadId: string, position: Position)
     return true;
   });
   if (moved === null) return false;
-  const action = before === null ? undefined : { label: app.language.text('undo'), run: () => void moveThread(app, threadId, before) };
+  const action =
+    before === null
+      ? undefined
+      : { label: app.language.text('undo'), run: () => void moveThread(app, threadId, before) };
   app.toasts.add({ kind: 'info', text: app.language.text('placed'), action });
   return true;
 }

@@ -27,8 +27,12 @@ export class Toasts {
   }
 
   add(toast: Toast): void {
-    for (const other of this.shown) if (other.text === toast.text && other.action === undefined) this.#remove(other, true);
-    this.#timers.set(toast, window.setTimeout(() => this.dismiss(toast), STAY_MS[toast.kind]));
+    for (const other of this.shown)
+      if (other.text === toast.text && other.action === undefined) this.#remove(other, true);
+    this.#timers.set(
+      toast,
+      window.setTimeout(() => this.dismiss(toast), STAY_MS[toast.kind]),
+    );
     for (const other of this.shown.slice(0, -MAX_TOASTS)) this.#remove(other, true);
     this.#changed();
   }

@@ -35,4 +35,18 @@ export interface View {
 export const LIST_STEP = 50;
 
 /** Everything closed. */
-export const initialView: View = { panel: false, side: null, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, hidesPins: false, pin: null, dismissed: false, viewer: null };
+export const initialView: View = {
+  panel: false,
+  side: null,
+  filter: 'open',
+  query: '',
+  listLength: LIST_STEP,
+  open: null,
+  composing: null,
+  cluster: null,
+  placing: null,
+  hidesPins: false,
+  pin: null,
+  dismissed: false,
+  viewer: null,
+};

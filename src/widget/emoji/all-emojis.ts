@@ -44,8 +44,24 @@ export class AllEmojis extends Part {
     const own = isEmoji(query) ? [query] : [];
     const found = findEmojis(emojis, query, MAX_FOUND);
     return html`<div class="emoji-tools">
-        <label class="search">${icon('search')}<input type="search" aria-label=${text.text('emojiSearch')} placeholder=${text.text('emojiSearch')} .value=${this.query} @input=${this.#onInput} @keydown=${this.#onFieldKey} /></label>
-        <button type="button" class="emoji" aria-label=${text.text('skinTone')} title=${text.text('skinTone')} @click=${this.#nextTone}>✋${TONES[this.tone]}</button>
+        <label class="search"
+          >${icon('search')}<input
+            type="search"
+            aria-label=${text.text('emojiSearch')}
+            placeholder=${text.text('emojiSearch')}
+            .value=${this.query}
+            @input=${this.#onInput}
+            @keydown=${this.#onFieldKey}
+        /></label>
+        <button
+          type="button"
+          class="emoji"
+          aria-label=${text.text('skinTone')}
+          title=${text.text('skinTone')}
+          @click=${this.#nextTone}
+        >
+          ✋${TONES[this.tone]}
+        </button>
       </div>
       <div class="emoji-groups" @keydown=${this.#onGridKey}>
         ${query === '' ? groups.map((group, index) => this.#group(group, index === 0)) : own.length > 0 ? html`<div class="emoji-group">${own.map((emoji) => this.#button(emoji, emoji, true))}</div>` : this.#group(found, true)}
@@ -54,12 +70,24 @@ export class AllEmojis extends Part {
   }
 
   #group(group: readonly Emoji[], isFirst: boolean): TemplateResult {
-    return html`<div class="emoji-group">${group.map((each, index) => this.#button(withTone(each, this.tone), each.codes[0] ?? each.emoji, isFirst && index === 0))}</div>`;
+    return html`<div class="emoji-group">
+      ${group.map((each, index) => this.#button(withTone(each, this.tone), each.codes[0] ?? each.emoji, isFirst && index === 0))}
+    </div>`;
   }
 
   /** @param isStop whether the Tab key stops at it */
   #button(emoji: string, name: string, isStop: boolean): TemplateResult {
-    return html`<button type="button" class="emoji" lang="en" tabindex=${isStop ? 0 : -1} aria-label="${emoji} ${name.replaceAll('_', ' ')}" title=":${name}:" @click=${() => this.choose(emoji)}>${emoji}</button>`;
+    return html`<button
+      type="button"
+      class="emoji"
+      lang="en"
+      tabindex=${isStop ? 0 : -1}
+      aria-label="${emoji} ${name.replaceAll('_', ' ')}"
+      title=":${name}:"
+      @click=${() => this.choose(emoji)}
+    >
+      ${emoji}
+    </button>`;
   }
 
   readonly #onInput = ({ target }: Event): void => {
@@ -91,7 +119,10 @@ export class AllEmojis extends Part {
   };
 }
 
-/** Whether a text is an emoji that Unicode recommends, such as one from the keyboard of the system; false where browsers cannot say it. */
+/**
+ * Whether a text is an emoji that Unicode recommends, such as one from the keyboard of the system; false where browsers
+ * cannot say it.
+ */
 function isEmoji(text: string): boolean {
   try {
     return new RegExp('^\\p{RGI_Emoji}$', 'v').test(text);

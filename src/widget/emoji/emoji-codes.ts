@@ -22,7 +22,8 @@ export class EmojiCodes extends ChoiceList<Emoji, Field> {
 
   /** Opens, changes or closes the list for what is before the cursor, and replaces a shortcode that is complete. */
   async follow(area: HTMLTextAreaElement): Promise<void> {
-    const [, typed = '', code = '', end = ''] = CODE.exec(area.value.slice(Math.max(0, area.selectionStart - 60), area.selectionStart)) ?? [];
+    const [, typed = '', code = '', end = ''] =
+      CODE.exec(area.value.slice(Math.max(0, area.selectionStart - 60), area.selectionStart)) ?? [];
     this.#typed = typed;
     if (typed === '') return this.close();
     const list = await import('./all.ts').catch(() => null);
@@ -39,9 +40,24 @@ export class EmojiCodes extends ChoiceList<Emoji, Field> {
 
   render(): TemplateResult | typeof nothing {
     if (this.choices.length === 0) return nothing;
-    return html`<div class="menu mention-list" role="listbox" id=${this.id} aria-label=${this.field.app.language.text('emojiSearch')}>
-      ${this.choices.map((choice, index) => html`<div class="option" role="option" id=${this.optionId(index)} aria-selected=${String(index === this.chosen)}
-        @pointerdown=${this.chooser(choice)}><span>${choice.emoji}</span><bdi lang="en">:${choice.codes[0]}:</bdi></div>`)}
+    return html`<div
+      class="menu mention-list"
+      role="listbox"
+      id=${this.id}
+      aria-label=${this.field.app.language.text('emojiSearch')}
+    >
+      ${this.choices.map(
+        (choice, index) =>
+          html`<div
+            class="option"
+            role="option"
+            id=${this.optionId(index)}
+            aria-selected=${String(index === this.chosen)}
+            @pointerdown=${this.chooser(choice)}
+          >
+            <span>${choice.emoji}</span><bdi lang="en">:${choice.codes[0]}:</bdi>
+          </div>`,
+      )}
     </div>`;
   }
 

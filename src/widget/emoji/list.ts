@@ -14,7 +14,10 @@ export const TONES = ['', '\u{1F3FB}', '\u{1F3FC}', '\u{1F3FD}', '\u{1F3FE}', '\
 
 /** The groups of a list of emoji as tools/emoji-list.mjs writes it. */
 export function parseEmojis(text: string): Emoji[][] {
-  return text.trimEnd().split('\n#\n').map((group) => group.split('\n').map(parseLine));
+  return text
+    .trimEnd()
+    .split('\n#\n')
+    .map((group) => group.split('\n').map(parseLine));
 }
 
 function parseLine(line: string): Emoji {
@@ -24,13 +27,16 @@ function parseLine(line: string): Emoji {
 }
 
 /**
- * The emoji that a text means: those with a shortcode that begins with it first, then those with a word of a shortcode or another
- * word that does. Of several words each has to fit.
+ * The emoji that a text means: those with a shortcode that begins with it first, then those with a word of a shortcode
+ * or another word that does. Of several words each has to fit.
  *
  * @param limit at most so many
  */
 export function findEmojis(emojis: readonly Emoji[], text: string, limit: number): Emoji[] {
-  const wanted = text.toLowerCase().split(/[\s:]+/).filter((word) => word !== '');
+  const wanted = text
+    .toLowerCase()
+    .split(/[\s:]+/)
+    .filter((word) => word !== '');
   const code = wanted.join('_');
   const byCode = emojis.filter(({ codes }) => codes.some((each) => each.startsWith(code)));
   const isExact = ({ codes }: Emoji): boolean => codes.includes(code);

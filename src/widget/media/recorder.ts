@@ -13,7 +13,11 @@ export interface Recording {
 
 /** Whether this browser can record here: only on secure pages, and in frames that may use the microphone. */
 export function canRecord(): boolean {
-  return typeof MediaRecorder === 'function' && navigator.mediaDevices?.getUserMedia !== undefined && formatOfChoice() !== undefined;
+  return (
+    typeof MediaRecorder === 'function' &&
+    navigator.mediaDevices?.getUserMedia !== undefined &&
+    formatOfChoice() !== undefined
+  );
 }
 
 /** Begins to record from the microphone. Rejects if the user or the page does not allow it. */

@@ -44,8 +44,16 @@ export class Uploads {
 
   /** Replaces the files that the server has, without reporting a change; those on their way stay. */
   restore(attachments: readonly Attachment[]): void {
-    for (const { attachment, preview } of this.#items) if (attachment !== null && preview !== null) URL.revokeObjectURL(preview);
-    const restored = attachments.map((attachment) => ({ name: attachment.filename, sizeBytes: attachment.sizeBytes, preview: null, progress: 1, attachment, cancel: () => {} }));
+    for (const { attachment, preview } of this.#items)
+      if (attachment !== null && preview !== null) URL.revokeObjectURL(preview);
+    const restored = attachments.map((attachment) => ({
+      name: attachment.filename,
+      sizeBytes: attachment.sizeBytes,
+      preview: null,
+      progress: 1,
+      attachment,
+      cancel: () => {},
+    }));
     this.#items = [...restored, ...this.#items.filter(({ attachment }) => attachment === null)];
   }
 
@@ -53,7 +61,10 @@ export class Uploads {
   add(files: Iterable<File>): void {
     for (const file of files) {
       if (this.#items.length >= MAX_FILES) {
-        this.#app().toasts.add({ kind: 'problem', text: this.#app().language.text('errorTooMany', { count: MAX_FILES }) });
+        this.#app().toasts.add({
+          kind: 'problem',
+          text: this.#app().language.text('errorTooMany', { count: MAX_FILES }),
+        });
         return;
       }
       void this.#upload(file);
@@ -74,7 +85,8 @@ export class Uploads {
       app.host.dispatch('collab-error', { code, message });
     };
     const mimeType = file.type.split(';')[0] ?? '';
-    if (!app.session.files.accepts(mimeType)) return refuse({ code: 'unsupported_media', message: `Files of this type are not accepted: ${file.name}` });
+    if (!app.session.files.accepts(mimeType))
+      return refuse({ code: 'unsupported_media', message: `Files of this type are not accepted: ${file.name}` });
     const abort = new AbortController();
     const cancel = (): void => abort.abort();
     const preview = mimeType.startsWith('image/') ? URL.createObjectURL(file) : null;

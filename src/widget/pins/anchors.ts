@@ -26,7 +26,10 @@ export class Anchors {
     if (this.#isLoading) return;
     this.#isLoading = true;
     try {
-      const [{ AnchorTracker }, { TopLayer }] = await Promise.all([import('../anchoring/tracker.ts'), import('../anchoring/top-layer.ts')]);
+      const [{ AnchorTracker }, { TopLayer }] = await Promise.all([
+        import('../anchoring/tracker.ts'),
+        import('../anchoring/top-layer.ts'),
+      ]);
       this.#tracker = new AnchorTracker(document, this.#host, this.#changed);
       this.#topLayer = new TopLayer(this.#host, this.#changed);
     } catch (thrown) {
@@ -50,14 +53,20 @@ export class Anchors {
   }
 
   /** Measures where these threads and the place of a new one are. */
-  follow(threads: readonly { readonly id: string; readonly position: Position | null }[], composing: Position | null): void {
+  follow(
+    threads: readonly { readonly id: string; readonly position: Position | null }[],
+    composing: Position | null,
+  ): void {
     const positions = new Map(threads.flatMap(({ id, position }) => (position === null ? [] : [[id, position]])));
     if (composing !== null) positions.set(DRAFT, composing);
     this.#tracker?.track(positions);
     this.placements = this.#tracker?.measure() ?? new Map();
   }
 
-  /** Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what scrolls it. */
+  /**
+   * Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what
+   * scrolls it.
+   */
   show(open: View['open']): void {
     // Not before pins are found: then nothing would be left to scroll to a thread that was opened at once.
     if (this.#tracker === null || open === this.#shown) return;
@@ -70,7 +79,8 @@ export class Anchors {
     if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
     const element = this.#tracker?.elementOf(threadId) ?? null;
     const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
-    if (element !== null && element !== document.documentElement) element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
+    if (element !== null && element !== document.documentElement)
+      element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
     else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
   }
 }

@@ -13,19 +13,25 @@ export interface Cluster {
 }
 
 /**
- * Groups pins that would overlap: each pin joins the first group that began within `distance` pixels of it, in the order of
- * `pins`, so that a new pin never moves the groups before it. Groups are found through a grid, so that the work grows with
- * the number of pins and not with its square.
+ * Groups pins that would overlap: each pin joins the first group that began within `distance` pixels of it, in the
+ * order of `pins`, so that a new pin never moves the groups before it. Groups are found through a grid, so that the
+ * work grows with the number of pins and not with its square.
  *
  * @param apart ids of pins that are always shown alone
  */
-export function clusterPins(pins: readonly PlacedPin[], distance: number, apart: ReadonlySet<string> = new Set()): Cluster[] {
+export function clusterPins(
+  pins: readonly PlacedPin[],
+  distance: number,
+  apart: ReadonlySet<string> = new Set(),
+): Cluster[] {
   const groups: { readonly x: number; readonly y: number; readonly ids: string[] }[] = [];
   const grid = new Map<string, (typeof groups)[number][]>();
   for (const pin of pins) {
     const column = Math.floor(pin.x / distance);
     const row = Math.floor(pin.y / distance);
-    const near = apart.has(pin.id) ? undefined : neighbours(grid, column, row).find((group) => Math.hypot(group.x - pin.x, group.y - pin.y) < distance);
+    const near = apart.has(pin.id)
+      ? undefined
+      : neighbours(grid, column, row).find((group) => Math.hypot(group.x - pin.x, group.y - pin.y) < distance);
     if (near !== undefined) {
       near.ids.push(pin.id);
       continue;

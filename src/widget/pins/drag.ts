@@ -7,8 +7,8 @@ import { moveThread } from '../core/thread-writes.ts';
 const SLIP = 6;
 
 /**
- * Lets the user drag pins to another place, with a mouse or a pen: a finger scrolls the page. Escape lets go of the pin. A pin
- * that is dropped keeps its distance to the pointer.
+ * Lets the user drag pins to another place, with a mouse or a pen: a finger scrolls the page. Escape lets go of the
+ * pin. A pin that is dropped keeps its distance to the pointer.
  */
 export function dragPins(root: DocumentFragment | HTMLElement, host: Element, app: () => App | null): void {
   root.addEventListener('pointerdown', (event) => {
@@ -16,7 +16,15 @@ export function dragPins(root: DocumentFragment | HTMLElement, host: Element, ap
     const pin = (event.target as Element).closest<HTMLElement>('.layer > .pin[data-thread]');
     const shown = app();
     const thread = shown?.thread(pin?.dataset['thread'] ?? null);
-    if (pin === null || !shown?.mayWrite || !thread || thread.status === 'held' || button !== 0 || pointerType === 'touch') return;
+    if (
+      pin === null ||
+      !shown?.mayWrite ||
+      !thread ||
+      thread.status === 'held' ||
+      button !== 0 ||
+      pointerType === 'touch'
+    )
+      return;
     const box = pin.getBoundingClientRect();
     const rtl = getComputedStyle(pin).direction === 'rtl';
     const tip = { x: (rtl ? box.right : box.left) - clientX, y: box.bottom - clientY };
@@ -33,7 +41,8 @@ export function dragPins(root: DocumentFragment | HTMLElement, host: Element, ap
       ended.abort();
       letGo();
     };
-    const on = <K extends keyof WindowEventMap>(kind: K, act: (event: WindowEventMap[K]) => void): void => addEventListener(kind, act, { signal, capture: true });
+    const on = <K extends keyof WindowEventMap>(kind: K, act: (event: WindowEventMap[K]) => void): void =>
+      addEventListener(kind, act, { signal, capture: true });
     on('pointermove', (move) => {
       const [x, y] = [move.clientX - clientX, move.clientY - clientY];
       dragging ||= Math.hypot(x, y) > SLIP;

@@ -14,7 +14,8 @@ export function pageAt({ pathname, hash }: { readonly pathname: string; readonly
 export function pageOf(position: Position | null): string | null {
   try {
     const { page } = JSON.parse(position?.fingerprint ?? '') as { readonly page?: unknown };
-    // Only a path of this site: `//host` and `https:` are not, nor what is one of them without the characters that addresses drop.
+    // Only a path of this site: `//host` and `https:` are not, nor what is one of them without the characters that
+    // addresses drop.
     return typeof page === 'string' && /^\/(?![/\\])[^\t\n\r]*$/.test(page) ? page : null;
   } catch {
     return null;

@@ -10,15 +10,20 @@ export interface Box {
 const GAP = 8;
 
 /**
- * Where the popover of a pin goes: beside it towards the end of the line, on the other side if there is no room, else below or
- * above it; and moved as far as necessary to stay within the window.
+ * Where the popover of a pin goes: beside it towards the end of the line, on the other side if there is no room, else
+ * below or above it; and moved as far as necessary to stay within the window.
  *
  * @param pin the pin, relative to the window
  * @param size of the popover
  * @param view the free part of the window
  * @param rtl whether text runs from right to left
  */
-export function placePopover(pin: Box, size: Pick<Box, 'width' | 'height'>, view: Box, rtl: boolean): { left: number; top: number } {
+export function placePopover(
+  pin: Box,
+  size: Pick<Box, 'width' | 'height'>,
+  view: Box,
+  rtl: boolean,
+): { left: number; top: number } {
   const after = pin.left + pin.width + GAP;
   const before = pin.left - GAP - size.width;
   const [first, second] = rtl ? [before, after] : [after, before];

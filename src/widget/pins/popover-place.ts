@@ -29,7 +29,12 @@ export class PopoverPlace {
   };
 
   /** Moves the popover, if one is open. A thread without a visible pin has its popover at the edge of the window. */
-  update(root: DocumentFragment | HTMLElement, view: View, placements: ReadonlyMap<string, Placement>, rtl: boolean): void {
+  update(
+    root: DocumentFragment | HTMLElement,
+    view: View,
+    placements: ReadonlyMap<string, Placement>,
+    rtl: boolean,
+  ): void {
     const popover = root.querySelector<HTMLElement>('.popover');
     this.#observe(popover);
     if (popover === null) return;
@@ -40,7 +45,12 @@ export class PopoverPlace {
     popover.classList.toggle('unpinned', point === null);
     if (point === null) return;
     const free = this.#free(root, popover.ownerDocument.documentElement);
-    const pin = { left: rtl ? point.x - PIN_SIZE : point.x, top: point.y - PIN_SIZE, width: PIN_SIZE, height: PIN_SIZE };
+    const pin = {
+      left: rtl ? point.x - PIN_SIZE : point.x,
+      top: point.y - PIN_SIZE,
+      width: PIN_SIZE,
+      height: PIN_SIZE,
+    };
     const { left, top } = placePopover(pin, { width: popover.offsetWidth, height: popover.offsetHeight }, free, rtl);
     move(popover, left, top);
     const draft = root.querySelector<HTMLElement>('.pin.draft');
@@ -64,7 +74,10 @@ export class PopoverPlace {
     if (popover !== null) this.#sizes.observe(popover);
   }
 
-  #point({ open, composing, cluster }: View, placements: ReadonlyMap<string, Placement>): { readonly x: number; readonly y: number } | null {
+  #point(
+    { open, composing, cluster }: View,
+    placements: ReadonlyMap<string, Placement>,
+  ): { readonly x: number; readonly y: number } | null {
     const placement = placements.get(composing !== null ? DRAFT : (open?.threadId ?? cluster?.[0] ?? DRAFT));
     if (placement?.state === 'shown') return placement;
     return composing !== null && placement?.state !== 'hidden' ? pointOf(composing) : null;

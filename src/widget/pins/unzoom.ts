@@ -2,5 +2,6 @@
 export function unzoom(host: HTMLElement, renderRoot: DocumentFragment | HTMLElement): void {
   const zoom = 'currentCSSZoom' in host ? Number(host.currentCSSZoom) : 1;
   const root = renderRoot.querySelector<HTMLElement>('.root');
-  if (root !== null && root.style.getPropertyValue('--unzoom') !== String(1 / zoom)) root.style.setProperty('--unzoom', String(1 / zoom));
+  if (root !== null && root.style.getPropertyValue('--unzoom') !== String(1 / zoom))
+    root.style.setProperty('--unzoom', String(1 / zoom));
 }

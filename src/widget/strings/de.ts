@@ -139,18 +139,27 @@ export const de: Strings = {
   errorKey: 'Der Schlüssel dieser Seite ist ungültig. Bitte den Betreiber der Seite, den Publishable Key zu prüfen.',
   errorToken: 'Deine Sitzung ist abgelaufen. Melde dich neu an oder lade die Seite neu.',
   errorTokenInvalid: 'Deine Anmeldung wurde nicht angenommen. Melde dich neu an oder lade die Seite neu.',
-  errorSignIn: 'Die Anmeldung bei den Kommentaren ist fehlgeschlagen. Sie wird wiederholt; bleibt es dabei, lade die Seite neu.',
-  errorOrigin: 'Diese Website darf die Kommentare nicht nutzen. Ihr Betreiber muss {origin} zu den erlaubten Herkünften hinzufügen.',
+  errorSignIn:
+    'Die Anmeldung bei den Kommentaren ist fehlgeschlagen. Sie wird wiederholt; bleibt es dabei, lade die Seite neu.',
+  errorOrigin:
+    'Diese Website darf die Kommentare nicht nutzen. Ihr Betreiber muss {origin} zu den erlaubten Herkünften hinzufügen.',
   errorDisabled: 'Kommentare sind hier abgeschaltet. Frage den Betreiber der Seite.',
   errorForbidden: 'Das darfst du nicht.',
   errorTooLarge: '{name} ist zu groß. Dateien dürfen höchstens {limit} MB haben.',
   errorTooLargeUnknown: '{name} ist zu groß. Wähle eine kleinere Datei.',
   errorType: '{name} kann nicht angehängt werden. Wähle ein Bild (JPEG, PNG, GIF, WebP), einen Ton oder ein Video.',
   errorMediaDisabled: '{name} kann nicht angehängt werden: Dateien dieser Art sind hier abgeschaltet.',
-  errorUpload: '{name} wurde nicht hochgeladen: Es gibt keine Verbindung. Hänge die Datei erneut an, sobald du wieder online bist.',
+  errorUpload:
+    '{name} wurde nicht hochgeladen: Es gibt keine Verbindung. Hänge die Datei erneut an, sobald du wieder online bist.',
   errorFile: '{name} kann nicht angehängt werden: Die Datei ist leer oder beschädigt. Wähle eine andere.',
-  errorTooMany: { one: 'Ein Kommentar kann höchstens {count} Datei haben.', other: 'Ein Kommentar kann höchstens {count} Dateien haben.' },
-  errorRate: { one: 'Das war viel auf einmal. Warte {seconds} Sekunde und versuche es erneut.', other: 'Das war viel auf einmal. Warte {seconds} Sekunden und versuche es erneut.' },
+  errorTooMany: {
+    one: 'Ein Kommentar kann höchstens {count} Datei haben.',
+    other: 'Ein Kommentar kann höchstens {count} Dateien haben.',
+  },
+  errorRate: {
+    one: 'Das war viel auf einmal. Warte {seconds} Sekunde und versuche es erneut.',
+    other: 'Das war viel auf einmal. Warte {seconds} Sekunden und versuche es erneut.',
+  },
   errorRateRetry: 'Das war viel auf einmal. In {seconds} s wird es erneut versucht.',
   errorQuota: 'Das Kontingent ist aufgebraucht. Frage den Betreiber der Seite.',
   errorLong: 'Der Kommentar ist um {count} Zeichen zu lang.',
@@ -188,7 +197,8 @@ export const de: Strings = {
   pushOff: 'Ausschalten',
   pushIsOn: 'Push-Nachrichten sind in diesem Browser eingeschaltet',
   pushIsOff: 'Push-Nachrichten sind in diesem Browser ausgeschaltet',
-  pushDenied: 'Dieser Browser blockiert Benachrichtigungen dieser Website. Erlaube sie in den Einstellungen der Website und versuche es noch einmal.',
+  pushDenied:
+    'Dieser Browser blockiert Benachrichtigungen dieser Website. Erlaube sie in den Einstellungen der Website und versuche es noch einmal.',
   pushFailed: 'Push-Nachrichten konnten nicht eingeschaltet werden. Versuche es später noch einmal.',
   threadNotifications: 'Benachrichtigungen zu diesem Thread',
   notifyAll: 'Jeder Kommentar',

@@ -102,7 +102,10 @@ export const enLater = {
   announceEdited: 'A comment by {name} was edited',
   announceMany: { one: '{count} change by others', other: '{count} changes by others' },
   errorTooMany: { one: 'A comment can have at most {count} file.', other: 'A comment can have at most {count} files.' },
-  errorLong: { one: 'The comment is too long by {count} character.', other: 'The comment is too long by {count} characters.' },
+  errorLong: {
+    one: 'The comment is too long by {count} character.',
+    other: 'The comment is too long by {count} characters.',
+  },
   inboxAll: 'All',
   inboxMention: '{name} mentioned you',
   inboxReplies: 'Replies',

@@ -39,7 +39,8 @@ export const en = {
   errorKey: 'This page’s key is not valid. Ask the owner of this page to check the publishable key.',
   errorToken: 'Your session has ended. Sign in again, or reload the page.',
   errorTokenInvalid: 'Your sign-in was not accepted. Reload the page to sign in again.',
-  errorSignIn: 'The page could not sign you in to the comments. It tries again by itself; if this stays, reload the page.',
+  errorSignIn:
+    'The page could not sign you in to the comments. It tries again by itself; if this stays, reload the page.',
   errorOrigin: 'This site may not use the comments. Its owner has to add {origin} to the allowed origins.',
   errorDisabled: 'Comments are switched off here. Ask the owner of this page.',
   errorForbidden: 'You may not do this.',
@@ -49,7 +50,10 @@ export const en = {
   errorMediaDisabled: '{name} cannot be attached: such files are switched off here.',
   errorUpload: '{name} could not be uploaded: there is no connection. Try again in a moment.',
   errorFile: '{name} cannot be attached: it is empty or damaged.',
-  errorRate: { one: 'That was a lot at once. Wait {seconds} second, then try again.', other: 'That was a lot at once. Wait {seconds} seconds, then try again.' },
+  errorRate: {
+    one: 'That was a lot at once. Wait {seconds} second, then try again.',
+    other: 'That was a lot at once. Wait {seconds} seconds, then try again.',
+  },
   errorRateRetry: 'That was a lot at once. Retrying in {seconds} s.',
   errorQuota: 'The quota is used up. Ask the owner of this page.',
   errorGone: 'This was deleted meanwhile.',

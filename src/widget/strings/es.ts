@@ -39,8 +39,10 @@ export const es: Strings = {
   errorKey: 'La clave de esta página no es válida. Pide al propietario de la página que revise la clave publicable.',
   errorToken: 'Tu sesión ha caducado. Inicia sesión de nuevo o recarga la página.',
   errorTokenInvalid: 'No se ha aceptado tu inicio de sesión. Recarga la página para iniciar sesión de nuevo.',
-  errorSignIn: 'La página no ha podido iniciar tu sesión en los comentarios. Lo vuelve a intentar sola; si sigue así, recarga la página.',
-  errorOrigin: 'Este sitio no puede usar los comentarios. Su propietario tiene que añadir {origin} a los orígenes permitidos.',
+  errorSignIn:
+    'La página no ha podido iniciar tu sesión en los comentarios. Lo vuelve a intentar sola; si sigue así, recarga la página.',
+  errorOrigin:
+    'Este sitio no puede usar los comentarios. Su propietario tiene que añadir {origin} a los orígenes permitidos.',
   errorDisabled: 'Los comentarios están desactivados aquí. Pregunta al propietario de esta página.',
   errorForbidden: 'No puedes hacer esto.',
   errorTooLarge: '{name} es demasiado grande. Los archivos pueden tener como máximo {limit} MB.',
@@ -197,7 +199,8 @@ export const es: Strings = {
   pushOff: 'Desactivar',
   pushIsOn: 'Los mensajes push están activados en este navegador',
   pushIsOff: 'Los mensajes push están desactivados en este navegador',
-  pushDenied: 'Este navegador bloquea las notificaciones de este sitio. Permítelas en los ajustes del sitio e inténtalo de nuevo.',
+  pushDenied:
+    'Este navegador bloquea las notificaciones de este sitio. Permítelas en los ajustes del sitio e inténtalo de nuevo.',
   pushFailed: 'No se han podido activar los mensajes push. Inténtalo más tarde.',
   threadNotifications: 'Notificaciones de este hilo',
   notifyAll: 'Todos los comentarios',

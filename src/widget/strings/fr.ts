@@ -39,8 +39,10 @@ export const fr: Strings = {
   errorKey: 'La clé de cette page n’est pas valide. Demandez au propriétaire de la page de vérifier la clé publiable.',
   errorToken: 'Votre session a expiré. Reconnectez-vous ou rechargez la page.',
   errorTokenInvalid: 'Votre connexion n’a pas été acceptée. Rechargez la page pour vous reconnecter.',
-  errorSignIn: 'La page n’a pas pu vous connecter aux commentaires. Elle réessaie toute seule ; si cela persiste, rechargez la page.',
-  errorOrigin: 'Ce site n’est pas autorisé à utiliser les commentaires. Son propriétaire doit ajouter {origin} aux origines autorisées.',
+  errorSignIn:
+    'La page n’a pas pu vous connecter aux commentaires. Elle réessaie toute seule ; si cela persiste, rechargez la page.',
+  errorOrigin:
+    'Ce site n’est pas autorisé à utiliser les commentaires. Son propriétaire doit ajouter {origin} aux origines autorisées.',
   errorDisabled: 'Les commentaires sont désactivés ici. Adressez-vous au propriétaire de cette page.',
   errorForbidden: 'Vous n’avez pas le droit de faire cela.',
   errorTooLarge: '{name} est trop volumineux. Les fichiers peuvent faire au plus {limit} Mo.',
@@ -197,7 +199,8 @@ export const fr: Strings = {
   pushOff: 'Désactiver',
   pushIsOn: 'Les notifications push sont activées dans ce navigateur',
   pushIsOff: 'Les notifications push sont désactivées dans ce navigateur',
-  pushDenied: 'Ce navigateur bloque les notifications de ce site. Autorisez-les dans les réglages du site, puis réessayez.',
+  pushDenied:
+    'Ce navigateur bloque les notifications de ce site. Autorisez-les dans les réglages du site, puis réessayez.',
   pushFailed: 'Les notifications push n’ont pas pu être activées. Réessayez plus tard.',
   threadNotifications: 'Notifications de ce fil',
   notifyAll: 'Chaque commentaire',

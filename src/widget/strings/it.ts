@@ -36,11 +36,14 @@ export const it: Strings = {
   connecting: 'Connessione…',
   offline: 'Sei offline. Ciò che scrivi viene conservato e inviato quando torna la rete.',
   reconnecting: 'La connessione è caduta. Riconnessione…',
-  errorKey: 'La chiave di questa pagina non è valida. Chiedi al proprietario della pagina di controllare la chiave pubblicabile.',
+  errorKey:
+    'La chiave di questa pagina non è valida. Chiedi al proprietario della pagina di controllare la chiave pubblicabile.',
   errorToken: 'La tua sessione è scaduta. Accedi di nuovo o ricarica la pagina.',
   errorTokenInvalid: 'Il tuo accesso non è stato accettato. Ricarica la pagina per accedere di nuovo.',
-  errorSignIn: 'La pagina non è riuscita a farti accedere ai commenti. Riprova da sola; se continua, ricarica la pagina.',
-  errorOrigin: 'Questo sito non può usare i commenti. Il proprietario deve aggiungere {origin} alle origini consentite.',
+  errorSignIn:
+    'La pagina non è riuscita a farti accedere ai commenti. Riprova da sola; se continua, ricarica la pagina.',
+  errorOrigin:
+    'Questo sito non può usare i commenti. Il proprietario deve aggiungere {origin} alle origini consentite.',
   errorDisabled: 'I commenti sono disattivati qui. Chiedi al proprietario di questa pagina.',
   errorForbidden: 'Non puoi farlo.',
   errorTooLarge: '{name} è troppo grande. I file possono avere al massimo {limit} MB.',

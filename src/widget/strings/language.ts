@@ -34,10 +34,15 @@ export class Language {
     this.#plural = new Intl.PluralRules(this.tag);
   }
 
-  /** The text of a key, with its values. Those that may run in the other direction do not reorder the text around them. */
+  /**
+   * The text of a key, with its values. Those that may run in the other direction do not reorder the text around them.
+   */
   text(key: StringKey, values: Readonly<Record<string, string | number>> = {}): string {
     const forms = this.#strings[key] ?? english[key] ?? '';
-    const text = typeof forms === 'string' ? forms : (forms[this.#plural.select(Number(values['count'] ?? values['seconds']))] ?? forms.other);
+    const text =
+      typeof forms === 'string'
+        ? forms
+        : (forms[this.#plural.select(Number(values['count'] ?? values['seconds']))] ?? forms.other);
     return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => isolated(values[name] ?? whole, text));
   }
 
@@ -71,7 +76,10 @@ export class Language {
 
 const RTL = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
 
-/** A value between the characters of Unicode that isolate it, if it or the text around it has letters from right to left. */
+/**
+ * A value between the characters of Unicode that isolate it, if it or the text around it has letters from right to
+ * left.
+ */
 function isolated(value: string | number, around: string): string {
   return typeof value === 'string' && RTL.test(value + around) ? `\u2068${value}\u2069` : String(value);
 }

@@ -24,8 +24,8 @@ interface Loaded {
 }
 
 /**
- * Loads the texts of the first of these languages that has some; without texts (`strings` is empty) if it is English, or null if
- * none has. Rejects if the file cannot be loaded.
+ * Loads the texts of the first of these languages that has some; without texts (`strings` is empty) if it is English,
+ * or null if none has. Rejects if the file cannot be loaded.
  *
  * @param tags BCP 47 tags, the most wanted first; those that are none are passed over
  */
@@ -39,7 +39,10 @@ export async function loadStrings(tags: readonly string[]): Promise<Loaded | nul
   return null;
 }
 
-/** The name that texts for a tag have: all kinds of Portuguese share those of Brazil, and Chinese is told apart by its script. */
+/**
+ * The name that texts for a tag have: all kinds of Portuguese share those of Brazil, and Chinese is told apart by its
+ * script.
+ */
 function nameOf(tag: string): string {
   try {
     const { language, script } = new Intl.Locale(tag).maximize();

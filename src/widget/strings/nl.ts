@@ -36,11 +36,14 @@ export const nl: Strings = {
   connecting: 'Verbinden…',
   offline: 'Je bent offline. Wat je schrijft, wordt bewaard en verstuurd zodra het netwerk terug is.',
   reconnecting: 'De verbinding is verbroken. Opnieuw verbinden…',
-  errorKey: 'De sleutel van deze pagina is ongeldig. Vraag de eigenaar van de pagina om de publiceerbare sleutel te controleren.',
+  errorKey:
+    'De sleutel van deze pagina is ongeldig. Vraag de eigenaar van de pagina om de publiceerbare sleutel te controleren.',
   errorToken: 'Je sessie is verlopen. Meld je opnieuw aan of laad de pagina opnieuw.',
   errorTokenInvalid: 'Je aanmelding is niet geaccepteerd. Laad de pagina opnieuw om je weer aan te melden.',
-  errorSignIn: 'De pagina kon je niet aanmelden bij de opmerkingen. Er wordt vanzelf opnieuw geprobeerd; blijft dit zo, laad dan de pagina opnieuw.',
-  errorOrigin: 'Deze site mag de opmerkingen niet gebruiken. De eigenaar moet {origin} toevoegen aan de toegestane herkomsten.',
+  errorSignIn:
+    'De pagina kon je niet aanmelden bij de opmerkingen. Er wordt vanzelf opnieuw geprobeerd; blijft dit zo, laad dan de pagina opnieuw.',
+  errorOrigin:
+    'Deze site mag de opmerkingen niet gebruiken. De eigenaar moet {origin} toevoegen aan de toegestane herkomsten.',
   errorDisabled: 'Opmerkingen zijn hier uitgeschakeld. Vraag het de eigenaar van deze pagina.',
   errorForbidden: 'Dit mag je niet doen.',
   errorTooLarge: '{name} is te groot. Bestanden mogen hooguit {limit} MB zijn.',
@@ -194,7 +197,8 @@ export const nl: Strings = {
   pushOff: 'Uitschakelen',
   pushIsOn: 'Pushberichten zijn aan in deze browser',
   pushIsOff: 'Pushberichten zijn uit in deze browser',
-  pushDenied: 'Deze browser blokkeert meldingen van deze site. Sta ze toe in de instellingen van de site en probeer het opnieuw.',
+  pushDenied:
+    'Deze browser blokkeert meldingen van deze site. Sta ze toe in de instellingen van de site en probeer het opnieuw.',
   pushFailed: 'Pushberichten konden niet worden ingeschakeld. Probeer het later opnieuw.',
   threadNotifications: 'Meldingen van dit gesprek',
   notifyAll: 'Elke opmerking',

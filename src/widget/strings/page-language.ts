@@ -7,7 +7,9 @@ interface Localized extends Element {
   readonly strings: Partial<Strings>;
 }
 
-/** The texts of a widget in the language of its page. Those of a language other than English are loaded when it is set. */
+/**
+ * The texts of a widget in the language of its page. Those of a language other than English are loaded when it is set.
+ */
 export class PageLanguage {
   readonly #widget: Localized;
   readonly #changed: () => void;

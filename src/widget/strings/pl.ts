@@ -223,7 +223,8 @@ export const pl: Strings = {
   pushOff: 'Wyłącz',
   pushIsOn: 'Wiadomości push są włączone w tej przeglądarce',
   pushIsOff: 'Wiadomości push są wyłączone w tej przeglądarce',
-  pushDenied: 'Ta przeglądarka blokuje powiadomienia tej witryny. Zezwól na nie w ustawieniach witryny i spróbuj ponownie.',
+  pushDenied:
+    'Ta przeglądarka blokuje powiadomienia tej witryny. Zezwól na nie w ustawieniach witryny i spróbuj ponownie.',
   pushFailed: 'Nie udało się włączyć wiadomości push. Spróbuj później.',
   threadNotifications: 'Powiadomienia o tym wątku',
   notifyAll: 'Każdy komentarz',

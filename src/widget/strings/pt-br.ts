@@ -39,8 +39,10 @@ export const ptBr: Strings = {
   errorKey: 'A chave desta página não é válida. Peça ao responsável pela página que verifique a chave publicável.',
   errorToken: 'Sua sessão expirou. Entre de novo ou recarregue a página.',
   errorTokenInvalid: 'Seu login não foi aceito. Recarregue a página para entrar de novo.',
-  errorSignIn: 'A página não conseguiu entrar nos comentários por você. Ela tenta de novo sozinha; se continuar assim, recarregue a página.',
-  errorOrigin: 'Este site não pode usar os comentários. O responsável precisa adicionar {origin} às origens permitidas.',
+  errorSignIn:
+    'A página não conseguiu entrar nos comentários por você. Ela tenta de novo sozinha; se continuar assim, recarregue a página.',
+  errorOrigin:
+    'Este site não pode usar os comentários. O responsável precisa adicionar {origin} às origens permitidas.',
   errorDisabled: 'Os comentários estão desativados aqui. Fale com o responsável por esta página.',
   errorForbidden: 'Você não pode fazer isto.',
   errorTooLarge: '{name} é grande demais. Os arquivos podem ter no máximo {limit} MB.',
@@ -197,7 +199,8 @@ export const ptBr: Strings = {
   pushOff: 'Desativar',
   pushIsOn: 'As mensagens push estão ativadas neste navegador',
   pushIsOff: 'As mensagens push estão desativadas neste navegador',
-  pushDenied: 'Este navegador bloqueia as notificações deste site. Permita-as nas configurações do site e tente de novo.',
+  pushDenied:
+    'Este navegador bloqueia as notificações deste site. Permita-as nas configurações do site e tente de novo.',
   pushFailed: 'Não foi possível ativar as mensagens push. Tente mais tarde.',
   threadNotifications: 'Notificações desta conversa',
   notifyAll: 'Todos os comentários',

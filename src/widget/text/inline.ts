@@ -16,7 +16,10 @@ const MARKS: readonly (readonly [kind: 'strong' | 'emphasis' | 'deleted', mark: 
 
 /** Marks nest this deep at most; deeper ones are shown as they were typed. */
 const MAX_DEPTH = 4;
-/** A mark, a link text and a link end within this many characters, or are no such thing. It bounds the work of hostile text. */
+/**
+ * A mark, a link text and a link end within this many characters, or are no such thing. It bounds the work of hostile
+ * text.
+ */
 const MAX_SPAN = 1_000;
 
 const ADDRESS = /https?:\/\/[^\s<>"`]{1,2000}/y;
@@ -82,7 +85,12 @@ function link(line: string, at: number, names: ReadonlyMap<string, string>, dept
   const end = middle < 0 ? -1 : indexWithin(line, ')', middle);
   if (end < 0 || middle === at + 1) return null;
   const href = safeAddress(line.slice(middle + 2, end).trim());
-  return href === null ? null : { inline: { kind: 'link', href, content: parseInline(line.slice(at + 1, middle), names, depth + 1) }, end: end + 1 };
+  return href === null
+    ? null
+    : {
+        inline: { kind: 'link', href, content: parseInline(line.slice(at + 1, middle), names, depth + 1) },
+        end: end + 1,
+      };
 }
 
 function address(line: string, at: number): Match | null {
@@ -92,7 +100,9 @@ function address(line: string, at: number): Match | null {
   // Punctuation behind an address belongs to the sentence.
   const text = found.replace(/[.,;:!?)\]'"*_~]{1,20}$/, '');
   const href = safeAddress(text);
-  return href === null ? null : { inline: { kind: 'link', href, content: [{ kind: 'text', text }] }, end: at + text.length };
+  return href === null
+    ? null
+    : { inline: { kind: 'link', href, content: [{ kind: 'text', text }] }, end: at + text.length };
 }
 
 function marked(line: string, at: number, names: ReadonlyMap<string, string>, depth: number): Match | null {

@@ -4,7 +4,12 @@ import { parseInline, type Inline } from './inline.ts';
 export type Block =
   | { readonly kind: 'paragraph' | 'quote'; readonly lines: readonly (readonly Inline[])[] }
   | { readonly kind: 'code'; readonly text: string }
-  | { readonly kind: 'list'; readonly ordered: boolean; readonly start: number; readonly items: readonly (readonly Inline[])[] };
+  | {
+      readonly kind: 'list';
+      readonly ordered: boolean;
+      readonly start: number;
+      readonly items: readonly (readonly Inline[])[];
+    };
 
 const FENCE = /^```[^`]*$/;
 const QUOTE = /^> ?(.*)$/;

@@ -18,14 +18,22 @@ export function attachmentList(app: App, attachments: readonly Attachment[]): Te
 
 function thumbnail(app: App, image: Attachment, images: readonly Attachment[], index: number): TemplateResult {
   const name = safeLine(image.filename);
-  return html`<button type="button" class="thumb" part="thumbnail" aria-label=${app.language.text('openFile', { name })} @click=${() => app.show({ viewer: { attachments: images, index } })}>
+  return html`<button
+    type="button"
+    class="thumb"
+    part="thumbnail"
+    aria-label=${app.language.text('openFile', { name })}
+    @click=${() => app.show({ viewer: { attachments: images, index } })}
+  >
     <collab-comments-media .app=${app} .attachment=${image} .thumb=${true}></collab-comments-media>
   </button>`;
 }
 
 function player(app: App, file: Attachment): TemplateResult {
   // Less than a second is still something to hear.
-  const length = file.durationMs ? duration(Math.max(1_000, file.durationMs)) : fileSize(file.sizeBytes, app.language.tag);
+  const length = file.durationMs
+    ? duration(Math.max(1_000, file.durationMs))
+    : fileSize(file.sizeBytes, app.language.tag);
   return html`<figure class="player ${file.type}" part="player">
     <collab-comments-media .app=${app} .attachment=${file}></collab-comments-media>
     <figcaption><bdi>${safeLine(file.filename, 60)}</bdi><span>${length}</span></figcaption>

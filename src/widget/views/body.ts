@@ -5,15 +5,30 @@ import type { Inline } from '../text/inline.ts';
 import { type Block, parseMarkdown } from '../text/markdown.ts';
 import { safeText, shorten } from '../text/safe-text.ts';
 
-/** The text of a comment, formatted. Nothing in it can become markup, and its direction does not affect what is around it. */
+/**
+ * The text of a comment, formatted. Nothing in it can become markup, and its direction does not affect what is around
+ * it.
+ */
 export function commentBody(app: App, comment: Comment): TemplateResult | typeof nothing {
   if (comment.body.trim() === '') return nothing;
-  return html`<div class="body" part="comment-body">${parse(app, comment).map((block) => renderBlock(app, block))}</div>`;
+  return html`<div class="body" part="comment-body">
+    ${parse(app, comment).map((block) => renderBlock(app, block))}
+  </div>`;
 }
 
-/** A comment in one line, as it is shown but without formats: for lists and labels. One without a visible text is named by what it has instead. */
+/**
+ * A comment in one line, as it is shown but without formats: for lists and labels. One without a visible text is named
+ * by what it has instead.
+ */
 export function plainText(app: App, comment: Comment | undefined, maxLength = 140): string {
-  const line = comment === undefined ? '' : parse(app, comment, 4 * maxLength).map(textOfBlock).join(' ').replaceAll(/\s+/g, ' ').trim();
+  const line =
+    comment === undefined
+      ? ''
+      : parse(app, comment, 4 * maxLength)
+          .map(textOfBlock)
+          .join(' ')
+          .replaceAll(/\s+/g, ' ')
+          .trim();
   return shorten(line, maxLength) || (comment?.attachments.length ? app.language.text('attachmentOnly') : '…');
 }
 
@@ -29,7 +44,11 @@ function textOfBlock(block: Block): string {
 }
 
 function textOfInlines(inlines: readonly Inline[]): string {
-  return inlines.map((inline) => ('content' in inline ? textOfInlines(inline.content) : inline.kind === 'mention' ? `@${inline.text}` : inline.text)).join('');
+  return inlines
+    .map((inline) =>
+      'content' in inline ? textOfInlines(inline.content) : inline.kind === 'mention' ? `@${inline.text}` : inline.text,
+    )
+    .join('');
 }
 
 function renderBlock(app: App, block: Block): TemplateResult {
@@ -38,7 +57,13 @@ function renderBlock(app: App, block: Block): TemplateResult {
       return html`<pre dir="ltr" tabindex="0"><code>${block.text}</code></pre>`;
     case 'list': {
       const items = block.items.map((item) => html`<li>${renderInlines(app, item)}</li>`);
-      return block.ordered ? html`<ol dir="auto" start=${block.start}>${items}</ol>` : html`<ul dir="auto">${items}</ul>`;
+      return block.ordered
+        ? html`<ol dir="auto" start=${block.start}>
+            ${items}
+          </ol>`
+        : html`<ul dir="auto">
+            ${items}
+          </ul>`;
     }
     case 'quote':
       return html`<blockquote dir="auto">${renderLines(app, block.lines)}</blockquote>`;
@@ -65,9 +90,13 @@ function renderInlines(app: App, inlines: readonly Inline[]): unknown[] {
       case 'deleted':
         return html`<s>${renderInlines(app, inline.content)}</s>`;
       case 'link':
-        return html`<a href=${inline.href} target="_blank" rel="noopener noreferrer nofollow ugc">${renderInlines(app, inline.content)}</a>`;
+        return html`<a href=${inline.href} target="_blank" rel="noopener noreferrer nofollow ugc"
+          >${renderInlines(app, inline.content)}</a
+        >`;
       case 'mention':
-        return html`<bdi class="mention ${inline.userId === app.userId ? 'self' : ''}" part="mention">@${inline.text}</bdi>`;
+        return html`<bdi class="mention ${inline.userId === app.userId ? 'self' : ''}" part="mention"
+          >@${inline.text}</bdi
+        >`;
     }
   });
 }

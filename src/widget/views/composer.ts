@@ -24,7 +24,14 @@ const MAX_LENGTH = 10_000;
 
 /** The field to write a comment in: text, mentions and files. What is written is kept as a draft until it is sent. */
 export class Composer extends Part {
-  static override properties = { ...Part.properties, field: { attribute: false }, initial: { attribute: false }, label: { attribute: false }, submitLabel: { attribute: false }, recording: { state: true } };
+  static override properties = {
+    ...Part.properties,
+    field: { attribute: false },
+    initial: { attribute: false },
+    label: { attribute: false },
+    submitLabel: { attribute: false },
+    recording: { state: true },
+  };
 
   /** The name of the draft: `new`, the id of a thread, or `edit:` and that of a comment. */
   declare field: string;
@@ -41,7 +48,10 @@ export class Composer extends Part {
   declare recording: Recording | null;
 
   draft: Draft = emptyDraft;
-  readonly uploads = new Uploads(() => this.app, () => this.#changed());
+  readonly uploads = new Uploads(
+    () => this.app,
+    () => this.#changed(),
+  );
   readonly #picker = new MentionPicker(this);
   readonly #codes = new EmojiCodes(this);
   #clock = 0;
@@ -111,32 +121,88 @@ export class Composer extends Part {
     const saves = this.submitLabel !== 'send' && this.submitLabel !== 'reply';
     return html`<div class="composer" part="composer">
       ${this.#picker.render()}${this.#codes.render()}
-      <div class="composer-middle"><textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
-        aria-autocomplete="list" aria-controls=${this.#codes.controls ?? this.#picker.controls ?? nothing} aria-activedescendant=${this.#codes.active ?? this.#picker.active ?? nothing} aria-invalid=${over > 0 ? 'true' : 'false'}
-        @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${this.#onBlur}></textarea>
-      ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
-      ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}</div>
+      <div class="composer-middle">
+        <textarea
+          part="input"
+          rows="1"
+          dir="auto"
+          aria-label=${text.text(this.label)}
+          placeholder=${text.text(this.label)}
+          enterkeyhint="enter"
+          aria-autocomplete="list"
+          aria-controls=${this.#codes.controls ?? this.#picker.controls ?? nothing}
+          aria-activedescendant=${this.#codes.active ?? this.#picker.active ?? nothing}
+          aria-invalid=${over > 0 ? 'true' : 'false'}
+          @input=${this.#onInput}
+          @keydown=${this.#onKey}
+          @paste=${this.#onPaste}
+          @blur=${this.#onBlur}
+        ></textarea>
+        ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
+        ${
+          this.uploads.items.length === 0
+            ? nothing
+            : html`<ul class="uploads">
+                ${this.uploads.items.map((item) => this.#upload(item))}
+              </ul>`
+        }
+      </div>
       <div class="composer-bar">
         ${this.recording === null ? this.#tools() : this.#recordingTools(this.recording)}
         <span class="grow"></span>
         ${this.cancel === undefined ? nothing : html`<button type="button" class="button quiet-button" @click=${this.cancel}>${text.text('cancel')}</button>`}
-        <button type="button" class=${saves ? 'button primary' : 'send'} part="submit" aria-label=${label} title=${label} aria-disabled=${String(blocked)} @click=${this.#send}>${saves ? label : icon('send')}</button>
+        <button
+          type="button"
+          class=${saves ? 'button primary' : 'send'}
+          part="submit"
+          aria-label=${label}
+          title=${label}
+          aria-disabled=${String(blocked)}
+          @click=${this.#send}
+        >
+          ${saves ? label : icon('send')}
+        </button>
       </div>
     </div>`;
   }
 
   #tools(): TemplateResult {
     const text = this.app.language;
-    return html`<label class="icon-button file-button" title=${text.text('attach')}>${icon('clip')}<input type="file" class="visually-hidden" multiple accept="image/jpeg,image/png,image/gif,image/webp,audio/*,video/webm,video/mp4" aria-label=${text.text('attach')} @change=${this.#onChoose} /></label>
-      <button type="button" class="icon-button" aria-label=${text.text('mention')} title=${text.text('mention')} @click=${() => this.insert('@')}>${icon('at')}</button>
+    return html`<label class="icon-button file-button" title=${text.text('attach')}
+        >${icon('clip')}<input
+          type="file"
+          class="visually-hidden"
+          multiple
+          accept="image/jpeg,image/png,image/gif,image/webp,audio/*,video/webm,video/mp4"
+          aria-label=${text.text('attach')}
+          @change=${this.#onChoose}
+      /></label>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${text.text('mention')}
+        title=${text.text('mention')}
+        @click=${() => this.insert('@')}
+      >
+        ${icon('at')}
+      </button>
       ${canRecord() ? html`<button type="button" class="icon-button" aria-label=${text.text('record')} title=${text.text('record')} @click=${this.#record}>${icon('mic')}</button>` : nothing}`;
   }
 
   #recordingTools(recording: Recording): TemplateResult {
     const text = this.app.language;
     const time = duration(Date.now() - recording.startedAt);
-    return html`<button type="button" class="button recording" aria-label=${text.text('stopRecording', { time })} @click=${this.#stopRecording}>${icon('stop')}<span>${time}</span></button>
-      <button type="button" class="icon-button" aria-label=${text.text('cancel')} @click=${this.#cancelRecording}>${icon('close')}</button>`;
+    return html`<button
+        type="button"
+        class="button recording"
+        aria-label=${text.text('stopRecording', { time })}
+        @click=${this.#stopRecording}
+      >
+        ${icon('stop')}<span>${time}</span>
+      </button>
+      <button type="button" class="icon-button" aria-label=${text.text('cancel')} @click=${this.#cancelRecording}>
+        ${icon('close')}
+      </button>`;
   }
 
   #upload(item: Upload): TemplateResult {
@@ -145,10 +211,18 @@ export class Composer extends Part {
     const percent = Math.round(item.progress * 100);
     return html`<li class="upload">
       ${item.preview === null ? icon('file') : html`<img src=${item.preview} alt="" />`}
-      <span class="upload-name"><bdi>${name}</bdi>
+      <span class="upload-name"
+        ><bdi>${name}</bdi>
         ${item.attachment === null ? html`<progress max="100" value=${percent} aria-label=${text.text('uploading', { name, percent })}></progress>` : html`<span class="quiet">${fileSize(item.sizeBytes, text.tag)}</span>`}
       </span>
-      <button type="button" class="icon-button" aria-label=${text.text('removeFile', { name })} @click=${() => this.uploads.remove(item)}>${icon('close')}</button>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${text.text('removeFile', { name })}
+        @click=${() => this.uploads.remove(item)}
+      >
+        ${icon('close')}
+      </button>
     </li>`;
   }
 
@@ -202,7 +276,8 @@ export class Composer extends Part {
 
   readonly #onKey = (event: KeyboardEvent): void => {
     if (isOfInputMethod(event) || this.#picker.onKey(event) || this.#codes.onKey(event)) return;
-    const wantsLine = event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
+    const wantsLine =
+      event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
     if (event.key === 'Enter' && !wantsLine) {
       event.preventDefault();
       void this.#send();
@@ -229,7 +304,11 @@ export class Composer extends Part {
     this.requestUpdate();
     app.drafts.send(field, draft);
     if (this.typingIn !== undefined) app.room.setTyping(this.typingIn, false);
-    const accepted = await this.submit({ body: draft.text.trim(), mentions: mentionedIn(draft), attachmentIds: draft.attachments.map(({ id }) => id) });
+    const accepted = await this.submit({
+      body: draft.text.trim(),
+      mentions: mentionedIn(draft),
+      attachmentIds: draft.attachments.map(({ id }) => id),
+    });
     app.drafts.settle(field, draft, accepted);
     if (!accepted) app.host.changed();
   };
@@ -242,7 +321,8 @@ export class Composer extends Part {
     const { clipboardData } = event;
     const files = [...(clipboardData?.files ?? [])];
     // Cells and formatted text come with a picture of themselves. A file that was copied comes with its name alone.
-    const isText = clipboardData?.types.includes('text/html') === true && clipboardData.getData('text/plain').trim() !== '';
+    const isText =
+      clipboardData?.types.includes('text/html') === true && clipboardData.getData('text/plain').trim() !== '';
     if (files.length === 0 || isText) return;
     event.preventDefault();
     this.uploads.add(files);

@@ -25,7 +25,10 @@ export class LiveCursors {
     const send = ({ clientX, clientY, pointerType }: PointerEvent): void => {
       if (pointerType === 'touch') return;
       const page = document.documentElement.getBoundingClientRect();
-      app.room.sendCursor({ x: (clientX - page.left) / Math.max(1, document.documentElement.scrollWidth), y: (clientY - page.top) / Math.max(1, document.documentElement.scrollHeight) });
+      app.room.sendCursor({
+        x: (clientX - page.left) / Math.max(1, document.documentElement.scrollWidth),
+        y: (clientY - page.top) / Math.max(1, document.documentElement.scrollHeight),
+      });
     };
     document.addEventListener('pointermove', send, { passive: true });
     const sweep = window.setInterval(() => this.#sweep(), 1_000);
@@ -48,18 +51,29 @@ export class LiveCursors {
   render(origin: { readonly x: number; readonly y: number }): TemplateResult {
     const page = document.documentElement;
     const { left, top } = page.getBoundingClientRect();
-    return html`${repeat([...this.#pointers], ([id]) => id, ([, { userId, x, y }]) => {
-      const person = this.#app.person(userId);
-      return html`<span class="cursor hue-${person.hue}" part="cursor" aria-hidden="true" ${place(left + x * page.scrollWidth - origin.x, top + y * page.scrollHeight - origin.y)}>
-        <svg viewBox="0 0 16 16">${svg`<path d="m2 1.5 12 5.5-5.5 1.5L7 14 2 1.500Z"></path>`}</svg><bdi>${person.name}</bdi>
-      </span>`;
-    })}`;
+    return html`${repeat(
+      [...this.#pointers],
+      ([id]) => id,
+      ([, { userId, x, y }]) => {
+        const person = this.#app.person(userId);
+        return html`<span
+          class="cursor hue-${person.hue}"
+          part="cursor"
+          aria-hidden="true"
+          ${place(left + x * page.scrollWidth - origin.x, top + y * page.scrollHeight - origin.y)}
+        >
+          <svg viewBox="0 0 16 16">${svg`<path d="m2 1.5 12 5.5-5.5 1.5L7 14 2 1.500Z"></path>`}</svg
+          ><bdi>${person.name}</bdi>
+        </span>`;
+      },
+    )}`;
   }
 
   #sweep(): void {
     const present = new Set(this.#app.snapshot.presence.map(({ userId }) => userId));
     const before = this.#pointers.size;
-    for (const [id, { at, userId }] of this.#pointers) if (Date.now() - at > IDLE_MS || !present.has(userId)) this.#pointers.delete(id);
+    for (const [id, { at, userId }] of this.#pointers)
+      if (Date.now() - at > IDLE_MS || !present.has(userId)) this.#pointers.delete(id);
     if (this.#pointers.size !== before) this.#app.host.changed();
   }
 }

@@ -4,11 +4,13 @@ import type { Composer } from './composer.ts';
 const FIELD = 'collab-comments-composer';
 
 /**
- * Takes files that are dropped anywhere on the widget: for the field that they are dropped on, else for that of the open thread
- * or of a new one. Without a field the user is told where files can be dropped: the browser would open them in place of the page.
+ * Takes files that are dropped anywhere on the widget: for the field that they are dropped on, else for that of the
+ * open thread or of a new one. Without a field the user is told where files can be dropped: the browser would open them
+ * in place of the page.
  */
 export function acceptDrops(root: DocumentFragment | HTMLElement, app: () => App | null): void {
-  const fieldOf = (event: Event): Composer | null => (event.target as Element).closest<Composer>(FIELD) ?? root.querySelector<Composer>(`.popover > ${FIELD}`);
+  const fieldOf = (event: Event): Composer | null =>
+    (event.target as Element).closest<Composer>(FIELD) ?? root.querySelector<Composer>(`.popover > ${FIELD}`);
   const end = (): void => {
     for (const each of root.querySelectorAll('.dropping')) each.classList.remove('dropping');
   };

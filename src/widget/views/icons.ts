@@ -23,5 +23,7 @@ export type IconName = keyof typeof first | keyof typeof laterIcons;
 
 /** An icon of 20 × 20 pixels, drawn in the colour of the text around it. Screen readers skip it. */
 export function icon(name: IconName): TemplateResult {
-  return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">${svg`<path d=${paths[name] ?? ''}></path>`}</svg>`;
+  return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">
+    ${svg`<path d=${paths[name] ?? ''}></path>`}
+  </svg>`;
 }

@@ -4,9 +4,17 @@ import { safeLine } from '../text/safe-text.ts';
 import { icon } from './icons.ts';
 import { definePart, Part } from './part.ts';
 
-/** Shows one file. Its bytes are fetched with the user's credentials once it comes near the visible part of the window. */
+/**
+ * Shows one file. Its bytes are fetched with the user's credentials once it comes near the visible part of the window.
+ */
 class Media extends Part {
-  static override properties = { ...Part.properties, attachment: { attribute: false }, thumb: { attribute: false }, url: { state: true }, failed: { state: true } };
+  static override properties = {
+    ...Part.properties,
+    attachment: { attribute: false },
+    thumb: { attribute: false },
+    url: { state: true },
+    failed: { state: true },
+  };
 
   declare attachment: Attachment;
   /** Whether the small picture is enough. */
@@ -26,9 +34,12 @@ class Media extends Part {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#abort = new AbortController();
-    this.#observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting) && this.url === null) void this.#load();
-    }, { rootMargin: '200px' });
+    this.#observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting) && this.url === null) void this.#load();
+      },
+      { rootMargin: '200px' },
+    );
     this.#observer.observe(this);
   }
 
@@ -52,13 +63,38 @@ class Media extends Part {
   override render(): TemplateResult {
     const { app, attachment, url } = this;
     const name = safeLine(attachment.filename);
-    if (this.failed && url !== null && attachment.type !== 'image') return html`<a class="button" href=${url} download=${attachment.filename}>${icon('download')}${app.language.text('cannotPlay')}</a>`;
-    if (this.failed) return html`<span class="unavailable" role="img" aria-label=${`${name}: ${app.language.text('fileUnavailable')}`} title=${app.language.text('fileUnavailable')}>${icon('warn')}</span>`;
+    if (this.failed && url !== null && attachment.type !== 'image')
+      return html`<a class="button" href=${url} download=${attachment.filename}
+        >${icon('download')}${app.language.text('cannotPlay')}</a
+      >`;
+    if (this.failed)
+      return html`<span
+        class="unavailable"
+        role="img"
+        aria-label=${`${name}: ${app.language.text('fileUnavailable')}`}
+        title=${app.language.text('fileUnavailable')}
+        >${icon('warn')}</span
+      >`;
     if (url === null) return html`<span class="skeleton" aria-hidden="true"></span>`;
     const onError = (): void => void (this.failed = true);
     if (attachment.type === 'image') return html`<img src=${url} alt=${this.thumb ? '' : name} @error=${onError} />`;
-    if (attachment.type === 'audio') return html`<audio src=${url} controls preload="metadata" aria-label=${name} @loadedmetadata=${findLength} @error=${onError}></audio>`;
-    return html`<video src=${url} controls playsinline preload="metadata" aria-label=${name} @error=${onError}></video>`;
+    if (attachment.type === 'audio')
+      return html`<audio
+        src=${url}
+        controls
+        preload="metadata"
+        aria-label=${name}
+        @loadedmetadata=${findLength}
+        @error=${onError}
+      ></audio>`;
+    return html`<video
+      src=${url}
+      controls
+      playsinline
+      preload="metadata"
+      aria-label=${name}
+      @error=${onError}
+    ></video>`;
   }
 }
 

@@ -45,7 +45,10 @@ export class MentionPicker extends ChoiceList<Person, Field> {
 
   render(): TemplateResult | typeof nothing {
     const { language } = this.field.app;
-    if (this.#nobody) return html`<p class="menu mention-list" role="status"><span class="option">${language.text('emptySearchTitle')}</span></p>`;
+    if (this.#nobody)
+      return html`<p class="menu mention-list" role="status">
+        <span class="option">${language.text('emptySearchTitle')}</span>
+      </p>`;
     if (this.choices.length === 0) return nothing;
     return html`<div class="menu mention-list" role="listbox" id=${this.id} aria-label=${language.text('mentionList')}>
       ${this.choices.map((person, index) => this.#option(person, index))}
@@ -63,7 +66,13 @@ export class MentionPicker extends ChoiceList<Person, Field> {
   #option(person: Person, index: number): TemplateResult {
     // Of several people with one name the id tells who is who.
     const isAmbiguous = this.choices.some(({ name, userId }) => name === person.name && userId !== person.userId);
-    return html`<div class="option" role="option" id=${this.optionId(index)} aria-selected=${String(index === this.chosen)} @pointerdown=${this.chooser(person)}>
+    return html`<div
+      class="option"
+      role="option"
+      id=${this.optionId(index)}
+      aria-selected=${String(index === this.chosen)}
+      @pointerdown=${this.chooser(person)}
+    >
       ${avatar(person, 'small')}<bdi>${person.name}</bdi>${isAmbiguous ? html`<bdi class="quiet">${person.userId}</bdi>` : nothing}${person.isBot ? html`<span class="tag">${this.field.app.language.text('bot')}</span>` : nothing}
     </div>`;
   }
@@ -86,7 +95,10 @@ export class MentionPicker extends ChoiceList<Person, Field> {
     this.#nobody = nobody;
     const chosen = this.choices[this.chosen]?.userId;
     this.choices = choices;
-    this.chosen = Math.max(0, choices.findIndex(({ userId }) => userId === chosen));
+    this.chosen = Math.max(
+      0,
+      choices.findIndex(({ userId }) => userId === chosen),
+    );
     this.field.requestUpdate();
   }
 
@@ -111,8 +123,14 @@ function matching(app: App, wanted: string, found: readonly UserSummary[]): Pers
   const known = [...app.snapshot.presence.map(({ userId }) => userId), ...Object.keys(app.snapshot.users)];
   // The server compares names more broadly, for example without accents.
   const answered = new Set(found.map(({ userId }) => userId));
-  const people = new Map([...known.map((userId) => app.person(userId)), ...found.map((user) => personOf(user.userId, user))].map((person) => [person.userId, person]));
+  const people = new Map(
+    [...known.map((userId) => app.person(userId)), ...found.map((user) => personOf(user.userId, user))].map(
+      (person) => [person.userId, person],
+    ),
+  );
   const start = wanted.toLocaleLowerCase();
-  const fits = ({ name, userId }: Person): boolean => answered.has(userId) || [...name.split(' '), name, userId].some((text) => text.toLocaleLowerCase().startsWith(start));
+  const fits = ({ name, userId }: Person): boolean =>
+    answered.has(userId) ||
+    [...name.split(' '), name, userId].some((text) => text.toLocaleLowerCase().startsWith(start));
   return [...people.values()].filter((person) => person.userId !== app.userId && fits(person)).slice(0, MAX_CHOICES);
 }

@@ -2,8 +2,8 @@
 const GAP = 4;
 
 /**
- * Shows a menu beside the buttons or the field that it belongs to, on the other side if there is no room; or moves it there if
- * it is shown. It goes to the top layer, where nothing clips it, and ends with its element.
+ * Shows a menu beside the buttons or the field that it belongs to, on the other side if there is no room; or moves it
+ * there if it is shown. It goes to the top layer, where nothing clips it, and ends with its element.
  *
  * @param side where it goes if there is room: `below` ends where the buttons end, `above` begins where the field begins
  */

@@ -8,7 +8,8 @@ import { laterIcons } from './icons/later.ts';
 import './placing.ts';
 import './viewer.ts';
 
-// The views that the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
+// The views that the widget shows once something is opened. The script loads it after the pins are there, as a file of
+// its own.
 
 export { Announcements } from '../core/announcements.ts';
 export { moveThread } from '../core/thread-writes.ts';

@@ -1,7 +1,9 @@
 import { LitElement } from 'lit';
 import type { App } from '../core/app.ts';
 
-/** A piece of the widget with state of its own. It renders into the shadow root of the widget, and so shares its styles. */
+/**
+ * A piece of the widget with state of its own. It renders into the shadow root of the widget, and so shares its styles.
+ */
 export abstract class Part extends LitElement {
   static override properties: Record<string, object> = { app: { attribute: false }, version: { attribute: false } };
 

@@ -22,25 +22,45 @@ const PIN_SIZE = 32;
  * @param origin the place of the layer's corner in the window, which positions are relative to
  * @param rtl whether text runs from right to left
  */
-export function pinsView(app: App, placements: ReadonlyMap<string, Placement>, origin: { readonly x: number; readonly y: number }, rtl: boolean): TemplateResult {
+export function pinsView(
+  app: App,
+  placements: ReadonlyMap<string, Placement>,
+  origin: { readonly x: number; readonly y: number },
+  rtl: boolean,
+): TemplateResult {
   const page = document.documentElement.getBoundingClientRect();
   const threads = new Map(app.threads.map((thread) => [thread.id, thread]));
   const open = app.view.open?.threadId ?? '';
   const { hidesPins } = app.view;
   const pins = [...placements].flatMap(([id, placement]) => {
     const thread = threads.get(id);
-    if (placement.state !== 'shown' || thread === undefined || (hidesPins && id !== open) || (thread.resolved && id !== open && !showsResolved(app))) return [];
+    if (
+      placement.state !== 'shown' ||
+      thread === undefined ||
+      (hidesPins && id !== open) ||
+      (thread.resolved && id !== open && !showsResolved(app))
+    )
+      return [];
     const { x, y } = withinPage(placement, page, rtl);
     return [{ id, x: x - origin.x, y: y - origin.y }];
   });
   const clusters = clusterPins(pins, CLUSTER_DISTANCE, new Set([open]));
   // All pins are one stop of the Tab key: the one that had the focus last, or the first.
   const stop = clusters.find(({ ids }) => ids[0] === app.view.pin)?.ids[0] ?? clusters[0]?.ids[0] ?? '';
-  return html`${repeat(clusters, ({ ids }) => ids[0], (cluster) => (cluster.ids.length === 1 ? pin(app, cluster, threads, stop) : clusterPin(app, cluster, threads, stop)))}`;
+  return html`${repeat(
+    clusters,
+    ({ ids }) => ids[0],
+    (cluster) =>
+      cluster.ids.length === 1 ? pin(app, cluster, threads, stop) : clusterPin(app, cluster, threads, stop),
+  )}`;
 }
 
 /** The place of a pin, moved inside by at most its size if it would be cut off at an edge of the page. */
-function withinPage({ x, y }: Placement & { readonly state: 'shown' }, page: DOMRect, rtl: boolean): { x: number; y: number } {
+function withinPage(
+  { x, y }: Placement & { readonly state: 'shown' },
+  page: DOMRect,
+  rtl: boolean,
+): { x: number; y: number } {
   const atEnd = rtl ? x >= page.left && x < page.left + PIN_SIZE : x <= page.right && x > page.right - PIN_SIZE;
   const end = rtl ? page.left + PIN_SIZE : page.right - PIN_SIZE;
   return { x: atEnd ? end : x, y: Math.max(y, page.top + PIN_SIZE) };
@@ -50,7 +70,12 @@ function showsResolved({ view }: App): boolean {
   return view.panel && view.filter !== 'open';
 }
 
-function pin(app: App, { ids, x, y }: Cluster, threads: ReadonlyMap<string, RoomThread>, stop: string): TemplateResult | typeof nothing {
+function pin(
+  app: App,
+  { ids, x, y }: Cluster,
+  threads: ReadonlyMap<string, RoomThread>,
+  stop: string,
+): TemplateResult | typeof nothing {
   const thread = threads.get(ids[0] ?? '');
   if (thread === undefined) return nothing;
   const unread = app.isUnread(thread);
@@ -72,21 +97,49 @@ interface Pin {
 }
 
 function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, isStop, person }: Pin): TemplateResult {
-  const label = app.language.text(unread ? 'pinUnread' : 'pin', { name: person.name, text: plainText(app, thread.comments[0], 80) });
-  return html`<button type="button" class="pin ${isOpen ? 'open' : ''} ${thread.resolved ? 'resolved' : ''} ${thread.pending === 'create' ? 'pending' : ''}" part="pin" ${place(x, y)} data-thread=${thread.id} tabindex=${isStop ? 0 : -1}
-    aria-label=${label} aria-expanded=${String(isOpen)} @click=${() => (isOpen ? app.close() : app.openThread(thread.id))}>
+  const label = app.language.text(unread ? 'pinUnread' : 'pin', {
+    name: person.name,
+    text: plainText(app, thread.comments[0], 80),
+  });
+  return html`<button
+    type="button"
+    class="pin ${isOpen ? 'open' : ''} ${thread.resolved ? 'resolved' : ''} ${thread.pending === 'create' ? 'pending' : ''}"
+    part="pin"
+    ${place(x, y)}
+    data-thread=${thread.id}
+    tabindex=${isStop ? 0 : -1}
+    aria-label=${label}
+    aria-expanded=${String(isOpen)}
+    @click=${() => (isOpen ? app.close() : app.openThread(thread.id))}
+  >
     ${thread.resolved ? html`<span class="avatar">${icon('check')}</span>` : avatar(person)}${unread ? html`<span class="dot"></span>` : nothing}
   </button>`;
 }
 
-function clusterPin(app: App, { ids, x, y }: Cluster, threads: ReadonlyMap<string, RoomThread>, stop: string): TemplateResult {
+function clusterPin(
+  app: App,
+  { ids, x, y }: Cluster,
+  threads: ReadonlyMap<string, RoomThread>,
+  stop: string,
+): TemplateResult {
   const unread = ids.some((id) => {
     const thread = threads.get(id);
     return thread !== undefined && app.isUnread(thread);
   });
   const isOpen = app.view.cluster?.includes(ids[0] ?? '') ?? false;
-  return html`<button type="button" class="pin cluster ${isOpen ? 'open' : ''}" part="pin cluster" ${place(x, y)} data-cluster=${ids[0] ?? ''} tabindex=${ids[0] === stop ? 0 : -1} aria-label=${app.language.text('cluster', { count: ids.length })} aria-expanded=${String(isOpen)}
-    @click=${() => app.show({ cluster: isOpen ? null : ids, open: null, composing: null })}><span class="avatar">${ids.length}</span>${unread ? html`<span class="dot"></span>` : nothing}</button>`;
+  return html`<button
+    type="button"
+    class="pin cluster ${isOpen ? 'open' : ''}"
+    part="pin cluster"
+    ${place(x, y)}
+    data-cluster=${ids[0] ?? ''}
+    tabindex=${ids[0] === stop ? 0 : -1}
+    aria-label=${app.language.text('cluster', { count: ids.length })}
+    aria-expanded=${String(isOpen)}
+    @click=${() => app.show({ cluster: isOpen ? null : ids, open: null, composing: null })}
+  >
+    <span class="avatar">${ids.length}</span>${unread ? html`<span class="dot"></span>` : nothing}
+  </button>`;
 }
 
 /** Notes which pin has the focus. */
@@ -103,7 +156,10 @@ export function onPinKey(event: KeyboardEvent): void {
   const key = keys.indexOf(event.key);
   if (key < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  const pins = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.pin')].map((pin) => ({ pin, box: pin.getBoundingClientRect() }));
+  const pins = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.pin')].map((pin) => ({
+    pin,
+    box: pin.getBoundingClientRect(),
+  }));
   pins.sort((a, b) => a.box.top - b.box.top || a.box.left - b.box.left);
   const at = pins.findIndex(({ pin }) => pin === event.target);
   const next = [at + 1, at + 1, 0, -1, at - 1, at - 1][key] ?? 0;

@@ -2,8 +2,8 @@ import { noChange } from 'lit';
 import { Directive, directive, type ElementPart } from 'lit/directive.js';
 
 /**
- * Moves an element to a place, in CSS pixels, through the custom properties `--x` and `--y`. A `style` attribute would be
- * refused by a strict Content-Security-Policy.
+ * Moves an element to a place, in CSS pixels, through the custom properties `--x` and `--y`. A `style` attribute would
+ * be refused by a strict Content-Security-Policy.
  */
 class PlaceDirective extends Directive {
   override render(_x: number, _y: number): symbol {

@@ -31,11 +31,27 @@ export class Placing extends Part {
   override render(): TemplateResult {
     const again = this.app.view.placing?.threadId !== null;
     const touch = matchMedia('(pointer: coarse)').matches;
-    const hint = this.app.language.text(again ? (touch ? 'placingAgainTouch' : 'placingAgainHint') : touch ? 'placingTouch' : 'placingHint');
-    return html`<div class="placing" part="placing" role="application" tabindex="0" aria-label=${hint} @click=${this.#onClick} @pointermove=${this.#onMove} @keydown=${this.#onKey}>
+    const hint = this.app.language.text(
+      again ? (touch ? 'placingAgainTouch' : 'placingAgainHint') : touch ? 'placingTouch' : 'placingHint',
+    );
+    return html`<div
+        class="placing"
+        part="placing"
+        role="application"
+        tabindex="0"
+        aria-label=${hint}
+        @click=${this.#onClick}
+        @pointermove=${this.#onMove}
+        @keydown=${this.#onKey}
+      >
         <span class="ghost" ${place(this.at.x, this.at.y)}>${icon('comment')}</span>
       </div>
-      <div class="hint" part="hint" @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && this.#onKey(event)}><span>${hint}</span><button type="button" class="button" @click=${() => this.app.show({ placing: null })}>${this.app.language.text('cancel')}</button></div>`;
+      <div class="hint" part="hint" @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && this.#onKey(event)}>
+        <span>${hint}</span
+        ><button type="button" class="button" @click=${() => this.app.show({ placing: null })}>
+          ${this.app.language.text('cancel')}
+        </button>
+      </div>`;
   }
 
   readonly #onMove = ({ clientX, clientY }: PointerEvent): void => {
@@ -46,7 +62,12 @@ export class Placing extends Part {
 
   readonly #onKey = (event: KeyboardEvent): void => {
     const step = event.shiftKey ? LARGE_STEP : STEP;
-    const moves: Record<string, readonly [number, number]> = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
+    const moves: Record<string, readonly [number, number]> = {
+      ArrowLeft: [-step, 0],
+      ArrowRight: [step, 0],
+      ArrowUp: [0, -step],
+      ArrowDown: [0, step],
+    };
     const move = moves[event.key];
     if (event.key === 'Escape') this.app.show({ placing: null });
     else if (event.key === 'Enter' || event.key === ' ') this.#place(this.at.x, this.at.y);
@@ -59,7 +80,10 @@ export class Placing extends Part {
   /** Moves the mark; at the edge of the window the page scrolls instead. */
   #moveBy(x: number, y: number): void {
     const wanted = { x: this.at.x + x, y: this.at.y + y };
-    const at = { x: Math.max(0, Math.min(innerWidth - 1, wanted.x)), y: Math.max(0, Math.min(innerHeight - 1, wanted.y)) };
+    const at = {
+      x: Math.max(0, Math.min(innerWidth - 1, wanted.x)),
+      y: Math.max(0, Math.min(innerHeight - 1, wanted.y)),
+    };
     scrollBy(wanted.x - at.x, wanted.y - at.y);
     this.at = at;
   }

@@ -15,18 +15,49 @@ class Viewer extends Part {
     if (viewer === null || shown === undefined) return html``;
     const many = viewer.attachments.length > 1;
     const name = safeLine(shown.filename);
-    return html`<dialog class="viewer" part="viewer" aria-label=${text.text('viewer')} @close=${this.#close} @click=${this.#onClick} @keydown=${this.#onKey}>
+    return html`<dialog
+      class="viewer"
+      part="viewer"
+      aria-label=${text.text('viewer')}
+      @close=${this.#close}
+      @click=${this.#onClick}
+      @keydown=${this.#onKey}
+    >
       <div class="viewer-bar">
         <bdi class="grow">${name}</bdi><span class="quiet">${fileSize(shown.sizeBytes, text.tag)}</span>
-        <button type="button" class="icon-button" aria-label=${text.text('download', { name })} @click=${this.#download}>${icon('download')}</button>
-        <button type="button" class="icon-button" aria-label=${text.text('close')} @click=${this.#close}>${icon('close')}</button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${text.text('download', { name })}
+          @click=${this.#download}
+        >
+          ${icon('download')}
+        </button>
+        <button type="button" class="icon-button" aria-label=${text.text('close')} @click=${this.#close}>
+          ${icon('close')}
+        </button>
       </div>
-      <div class="stage">${keyed(shown.id, html`<collab-comments-media .app=${app} .attachment=${shown}></collab-comments-media>`)}</div>
-      ${many ? html`<div class="viewer-bar middle">
-        <button type="button" class="icon-button" aria-label=${text.text('previous')} @click=${() => this.#move(-1)}>${icon('left')}</button>
-        <span aria-live="polite">${viewer.index + 1} / ${viewer.attachments.length}</span>
-        <button type="button" class="icon-button" aria-label=${text.text('next')} @click=${() => this.#move(1)}>${icon('right')}</button>
-      </div>` : ''}
+      <div class="stage">
+        ${keyed(shown.id, html`<collab-comments-media .app=${app} .attachment=${shown}></collab-comments-media>`)}
+      </div>
+      ${
+        many
+          ? html`<div class="viewer-bar middle">
+              <button
+                type="button"
+                class="icon-button"
+                aria-label=${text.text('previous')}
+                @click=${() => this.#move(-1)}
+              >
+                ${icon('left')}
+              </button>
+              <span aria-live="polite">${viewer.index + 1} / ${viewer.attachments.length}</span>
+              <button type="button" class="icon-button" aria-label=${text.text('next')} @click=${() => this.#move(1)}>
+                ${icon('right')}
+              </button>
+            </div>`
+          : ''
+      }
     </dialog>`;
   }
 

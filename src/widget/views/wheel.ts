@@ -2,8 +2,9 @@
 const LINE_PX = 16;
 
 /**
- * Scrolls the list of a panel by a wheel that turns anywhere on the panel, so that its head does not scroll the page behind it. Call it
- * with the wheel events of the panel. What the browser scrolls by itself, in the list, and zooms stay.
+ * Scrolls the list of a panel by a wheel that turns anywhere on the panel, so that its head does not scroll the page
+ * behind it. Call it with the wheel events of the panel. What the browser scrolls by itself, in the list, and zooms
+ * stay.
  */
 export function scrollList(event: WheelEvent): void {
   const { target, currentTarget, deltaY, deltaMode } = event;

@@ -56,7 +56,13 @@ export class BackgroundPlugins {
   readonly #runners: readonly QueueRunner[];
   #timers: NodeJS.Timeout[] = [];
 
-  private constructor(consumers: readonly Consumer[], inboxFilter: InboxFilter | undefined, missing: readonly string[], threads: readonly PluginThread[], runners: readonly QueueRunner[]) {
+  private constructor(
+    consumers: readonly Consumer[],
+    inboxFilter: InboxFilter | undefined,
+    missing: readonly string[],
+    threads: readonly PluginThread[],
+    runners: readonly QueueRunner[],
+  ) {
     this.consumers = consumers;
     this.inboxFilter = inboxFilter;
     this.missing = missing;
@@ -65,8 +71,8 @@ export class BackgroundPlugins {
   }
 
   /**
-   * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be loaded, or
-   * has the name of another one, is logged and left out. Never rejects.
+   * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be
+   * loaded, or has the name of another one, is logged and left out. Never rejects.
    */
   static async load({ ctx, config, log, metrics }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
     const threads: PluginThread[] = [];
@@ -77,14 +83,22 @@ export class BackgroundPlugins {
     const names = new PluginNames();
     const loaded = new Map<PluginEntry, LoadedThread>();
     let chain: FilterChain | null = null;
-    const starterOf = (plugin: string, queue: string): QueueRunner | undefined => runners.find((runner) => runner.isOf(plugin, queue));
+    const starterOf = (plugin: string, queue: string): QueueRunner | undefined =>
+      runners.find((runner) => runner.isOf(plugin, queue));
     const entries = withDefaults(config.plugins);
     const places = new Semaphore(LOADS_AT_ONCE);
     const load = async (entry: PluginEntry): Promise<LoadedThread | null> => {
       if (entry.checked?.runsInBackground === false) return null;
       const thread = new PluginThread(entry, {
         publicUrl: config.publicUrl,
-        services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
+        services: (plugin) =>
+          localServices(plugin, entry, {
+            ctx,
+            config,
+            log,
+            passes: async (...call) => chain?.passes(...call) ?? true,
+            starterOf,
+          }),
         onEnd: reportEnds(log, metrics),
       });
       const info = infoFromManifest(entry) ?? (await places.run(() => startThread(thread, entry, log)));
@@ -106,7 +120,10 @@ export class BackgroundPlugins {
       await plugin?.thread.stop();
     }
     for (const { use, slugs } of await findUnknownEnvironments(ctx, config.plugins)) {
-      log.warn({ plugin: use, environments: slugs }, 'the entry of a plugin has options for environments that do not exist');
+      log.warn(
+        { plugin: use, environments: slugs },
+        'the entry of a plugin has options for environments that do not exist',
+      );
     }
     for (const { thread, info } of entries.flatMap((entry) => loaded.get(entry) ?? [])) {
       threads.push(thread);
@@ -118,9 +135,16 @@ export class BackgroundPlugins {
     }
     const deliveries = new FilterChain(filters, { clock: ctx.clock, log, metrics });
     chain = deliveries;
-    const inboxFilter: InboxFilter = (environment, notification) => deliveries.passes(environment, 'notification.deliver', { channel: IN_APP, notification });
+    const inboxFilter: InboxFilter = (environment, notification) =>
+      deliveries.passes(environment, 'notification.deliver', { channel: IN_APP, notification });
     if (metrics !== undefined) await countJobs(ctx, metrics);
-    return new BackgroundPlugins(consumers, filters.some(({ name }) => name === 'notification.deliver') ? inboxFilter : undefined, missing, threads, runners);
+    return new BackgroundPlugins(
+      consumers,
+      filters.some(({ name }) => name === 'notification.deliver') ? inboxFilter : undefined,
+      missing,
+      threads,
+      runners,
+    );
   }
 
   /** Runs jobs until `stop`. */
@@ -150,12 +174,19 @@ function hasOwnName(entry: PluginEntry, name: string, names: PluginNames, log: L
 }
 
 /**
- * Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine, may have passed.
- * For an optional plugin one line is logged, since the operator has allowed for it.
+ * Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine,
+ * may have passed. For an optional plugin one line is logged, since the operator has allowed for it.
  */
-async function startThread(thread: PluginThread, { use, optional, loadFailure }: PluginEntry, log: Logger): Promise<PluginInfo | null> {
+async function startThread(
+  thread: PluginThread,
+  { use, optional, loadFailure }: PluginEntry,
+  log: Logger,
+): Promise<PluginInfo | null> {
   const giveUp = (reason: string): null => {
-    log.warn({ plugin: use, reason }, 'an optional plugin could not be loaded: its actions and jobs do not run until the next start');
+    log.warn(
+      { plugin: use, reason },
+      'an optional plugin could not be loaded: its actions and jobs do not run until the next start',
+    );
     return null;
   };
   if (loadFailure !== undefined) return giveUp(loadFailure);
@@ -164,11 +195,15 @@ async function startThread(thread: PluginThread, { use, optional, loadFailure }:
       return await thread.start();
     } catch (error) {
       if (attempt < LOAD_ATTEMPTS) {
-        if (optional !== true) log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
+        if (optional !== true)
+          log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
         continue;
       }
       if (optional === true) return giveUp(firstLine(error));
-      log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
+      log.error(
+        { err: error, plugin: use },
+        'a plugin could not be loaded: its actions and jobs do not run until the next start',
+      );
       return null;
     }
   }

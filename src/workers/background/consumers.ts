@@ -20,11 +20,14 @@ export interface ConsumersOptions {
   readonly ctx: Context;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
-  /** When the server was started, in milliseconds since the epoch: web workers may have served before the consumers were loaded. */
+  /**
+   * When the server was started, in milliseconds since the epoch: web workers may have served before the consumers were
+   * loaded.
+   */
   readonly startedAt: number;
   /**
-   * Called with true when a consumer begins to want events as soon as they are committed, and with false when none does any more.
-   * Consumers of batches can wait for the next poll of the store.
+   * Called with true when a consumer begins to want events as soon as they are committed, and with false when none does
+   * any more. Consumers of batches can wait for the next poll of the store.
    */
   readonly onDemand?: (isWanted: boolean) => void;
   /** A `CpuWatch` if absent; for tests. */
@@ -32,8 +35,8 @@ export interface ConsumersOptions {
 }
 
 /**
- * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from its own
- * cursor. A new consumer begins with the events since the start of the server (decision 29).
+ * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from
+ * its own cursor. A new consumer begins with the events since the start of the server (decision 29).
  */
 export class Consumers {
   readonly #consumers: readonly (Consumer | BatchConsumer)[];
@@ -61,7 +64,10 @@ export class Consumers {
   readonly #stop = new AbortController();
 
   /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
-  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand, cpu = new CpuWatch() }: ConsumersOptions) {
+  constructor(
+    consumers: readonly (Consumer | BatchConsumer)[],
+    { ctx, log, metrics, startedAt, onDemand, cpu = new CpuWatch() }: ConsumersOptions,
+  ) {
     this.#startedAt = timestamp(startedAt);
     this.#onDemand = onDemand ?? (() => {});
     this.#cpu = cpu;
@@ -69,9 +75,11 @@ export class Consumers {
     for (const consumer of consumers) {
       const { name } = consumer;
       const concurrency = 'concurrency' in consumer ? consumer.concurrency : 1;
-      if (!CONSUMER_NAME.test(name)) throw new Error(`the name of a consumer must match ${CONSUMER_NAME.source}, which "${name}" does not`);
+      if (!CONSUMER_NAME.test(name))
+        throw new Error(`the name of a consumer must match ${CONSUMER_NAME.source}, which "${name}" does not`);
       if (names.has(name)) throw new Error(`two consumers are named ${name}`);
-      if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) throw new Error(`the concurrency of consumer ${name} must be from 1 to ${MAX_CONCURRENCY}`);
+      if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
+        throw new Error(`the concurrency of consumer ${name} must be from 1 to ${MAX_CONCURRENCY}`);
       names.add(name);
     }
     this.#consumers = consumers;
@@ -87,8 +95,8 @@ export class Consumers {
   }
 
   /**
-   * Registers the consumers, and reads until `stop`. Does nothing without consumers. While the store refuses writes, it resolves all the
-   * same, and tries again until they are accepted. Rejects for any other error; then nothing is read.
+   * Registers the consumers, and reads until `stop`. Does nothing without consumers. While the store refuses writes, it
+   * resolves all the same, and tries again until they are accepted. Rejects for any other error; then nothing is read.
    */
   async start(): Promise<void> {
     if (this.#consumers.length === 0) return;
@@ -99,7 +107,10 @@ export class Consumers {
         this.#unfollow?.();
         throw error;
       }
-      this.#deps.log.warn({ err: error }, 'the store refuses writes, so the consumers of events cannot start; they are tried again');
+      this.#deps.log.warn(
+        { err: error },
+        'the store refuses writes, so the consumers of events cannot start; they are tried again',
+      );
       this.#retrying = this.#openLater();
     }
   }
@@ -113,7 +124,10 @@ export class Consumers {
       } catch (error) {
         if (isStoreError(error)) continue;
         this.#unfollow?.();
-        return this.#deps.log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause');
+        return this.#deps.log.error(
+          { err: error },
+          'the consumers of events could not be started; restart the server after fixing the cause',
+        );
       }
     }
   }
@@ -162,7 +176,8 @@ export class Consumers {
     const lags = new Map(this.#consumers.map(({ name }) => [name, 0]));
     for (const [stream, readers] of this.#readers) {
       const last = this.#lastSeqs.get(stream) ?? 0;
-      for (const { consumer, cursor } of readers) lags.set(consumer.name, (lags.get(consumer.name) ?? 0) + Math.max(0, last - cursor));
+      for (const { consumer, cursor } of readers)
+        lags.set(consumer.name, (lags.get(consumer.name) ?? 0) + Math.max(0, last - cursor));
     }
     return lags;
   }
@@ -189,7 +204,10 @@ export class Consumers {
     try {
       await this.#openMissing(true);
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'a new environment could not be opened for consumers; its next event tries again');
+      this.#deps.log.error(
+        { err: error },
+        'a new environment could not be opened for consumers; its next event tries again',
+      );
     }
   }
 
@@ -201,7 +219,10 @@ export class Consumers {
     }
   }
 
-  /** @param created whether the environment was created or imported while this process ran: then all of its events are handled */
+  /**
+   * @param created whether the environment was created or imported while this process ran: then all of its events are
+   *   handled
+   */
   async #openStream(environment: Environment, created: boolean): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(environment);

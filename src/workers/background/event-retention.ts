@@ -18,7 +18,12 @@ const LAGGING_FACTOR = 10;
  *
  * @param lowestConsumerCursor position up to which every consumer has handled the stream; Infinity without consumers
  */
-export async function trimExpiredEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestConsumerCursor = Infinity): Promise<void> {
+export async function trimExpiredEvents(
+  { store, clock }: Context,
+  stream: string,
+  { retentionHours, retentionCount }: Retention,
+  lowestConsumerCursor = Infinity,
+): Promise<void> {
   const oldest = await store.oldestSeq(stream);
   const last = await store.lastSeq(stream);
   const needed = Math.max(lowestConsumerCursor, last - retentionCount * LAGGING_FACTOR);
@@ -29,7 +34,9 @@ export async function trimExpiredEvents({ store, clock }: Context, stream: strin
   if (tooOld >= oldest) await store.trimEvents(stream, tooOld);
 }
 
-/** Finds the last position from `oldest` to `newest` whose event is older than `time`; `oldest - 1` if there is none. */
+/**
+ * Finds the last position from `oldest` to `newest` whose event is older than `time`; `oldest - 1` if there is none.
+ */
 async function lastBefore(store: Store, stream: string, time: string, oldest: number, newest: number): Promise<number> {
   let low = oldest - 1;
   let high = newest;

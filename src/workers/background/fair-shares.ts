@@ -21,11 +21,13 @@ interface Group {
 }
 
 /**
- * Divides the places of a queue among its groups, so that groups which answer are served at once, however many others hang.
+ * Divides the places of a queue among its groups, so that groups which answer are served at once, however many others
+ * hang.
  *
- * While more than one group is active, one that fails, or that was not tried yet, runs one job at a time; those that fail take at
- * most a quarter of the places together, and with those that were not tried at most half. Groups that answer divide the rest,
- * the slow ones with less weight. Bounded is what runs, not what is begun in a round. Keeps at most 20 000 groups in mind.
+ * While more than one group is active, one that fails, or that was not tried yet, runs one job at a time; those that
+ * fail take at most a quarter of the places together, and with those that were not tried at most half. Groups that
+ * answer divide the rest, the slow ones with less weight. Bounded is what runs, not what is begun in a round. Keeps at
+ * most 20 000 groups in mind.
  */
 export class FairShares {
   readonly #places: number;
@@ -66,8 +68,8 @@ export class FairShares {
   }
 
   /**
-   * Groups in the order in which they are looked at: those that answer first, but last in every eighth round, so that the others never
-   * wait without end; of each standing, from the one after the last that had its turn.
+   * Groups in the order in which they are looked at: those that answer first, but last in every eighth round, so that
+   * the others never wait without end; of each standing, from the one after the last that had its turn.
    *
    * @param groups sorted by their keys, so that the turn goes on where it was when others have come or gone
    */
@@ -76,7 +78,10 @@ export class FairShares {
     for (const group of groups) by[this.standingOf(keyOf(group))].push(group);
     const order = this.#rounds % OTHERS_FIRST_EVERY === 0 ? OTHERS_FIRST : PROVEN_FIRST;
     return order.flatMap((standing) => {
-      const next = Math.max(0, by[standing].findIndex((group) => keyOf(group) > this.#turns[standing]));
+      const next = Math.max(
+        0,
+        by[standing].findIndex((group) => keyOf(group) > this.#turns[standing]),
+      );
       return [...by[standing].slice(next), ...by[standing].slice(0, next)];
     });
   }

@@ -10,7 +10,10 @@ const POLL_MS = 50;
 const BATCH = 12;
 /** Jobs of one owner in a batch; more only if the jobs of the other owners do not fill it. */
 const BATCH_OF_OWNER = 3;
-/** Jobs of a batch that have not started after this time, in milliseconds, are put off: a job that goes before may have been added. */
+/**
+ * Jobs of a batch that have not started after this time, in milliseconds, are put off: a job that goes before may have
+ * been added.
+ */
 const BATCH_MS = 1_000;
 /** How many pending jobs are read to find those of different owners. */
 const READ_AHEAD = 500;
@@ -25,8 +28,8 @@ interface Failure {
 }
 
 /**
- * Runs the jobs that commits have recorded: creating thumbnails, and deleting the contents of deleted files. Each job runs
- * at least once. A job that fails is logged and retried after a growing delay; it does not delay others.
+ * Runs the jobs that commits have recorded: creating thumbnails, and deleting the contents of deleted files. Each job
+ * runs at least once. A job that fails is logged and retried after a growing delay; it does not delay others.
  */
 export class FileJobs {
   readonly #ctx: Context;
@@ -81,7 +84,9 @@ export class FileJobs {
     return (this.#failures.get(key)?.dueAt ?? 0) <= this.#ctx.clock.monotonic();
   }
 
-  /** Runs a job and returns whether it is done. Does not start it after `end`, because jobs of others may have arrived. */
+  /**
+   * Runs a job and returns whether it is done. Does not start it after `end`, because jobs of others may have arrived.
+   */
   async #run(job: FileJob, end: number): Promise<boolean> {
     if (this.#stop.signal.aborted || performance.now() > end) return false;
     try {
@@ -92,7 +97,10 @@ export class FileJobs {
       const tries = (this.#failures.get(job.key)?.tries ?? 0) + 1;
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 4 ** (tries - 1));
       this.#failures.set(job.key, { tries, dueAt: this.#ctx.clock.monotonic() + wait });
-      this.#log.error({ err: error, job: job.kind, file: job.fileId, tries }, 'a job for a file failed; it will be retried');
+      this.#log.error(
+        { err: error, job: job.kind, file: job.fileId, tries },
+        'a job for a file failed; it will be retried',
+      );
       return false;
     }
   }

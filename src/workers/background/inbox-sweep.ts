@@ -7,8 +7,8 @@ import { inboxOf, unescapeId } from '../../domain/records/partitions.ts';
 const PER_RUN = 100;
 
 /**
- * Removes old notifications, a few inboxes of each environment per run, so that a million of them is no burden: each costs one
- * read of its oldest entry.
+ * Removes old notifications, a few inboxes of each environment per run, so that a million of them is no burden: each
+ * costs one read of its oldest entry.
  */
 export class InboxSweep {
   readonly #ctx: Context;

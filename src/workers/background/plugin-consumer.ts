@@ -16,12 +16,21 @@ const CONCURRENCY = 16;
 const RETRY_DELAYS_MS = [1_000, 10_000, 60_000];
 
 /** The consumer that gives events to the actions of a plugin, which run in its thread. Null if it has no actions. */
-export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThread, meter: HookMeter): Consumer | null {
+export function pluginConsumer(
+  ctx: Context,
+  info: PluginInfo,
+  thread: PluginThread,
+  meter: HookMeter,
+): Consumer | null {
   const { name, settings, hooks } = info;
   if (hooks.actions.length === 0) return null;
   const isActive = ({ whenKv }: ActionInfo, { id }: Pick<Environment, 'id'>): Promise<boolean> =>
     whenKv === null ? Promise.resolve(true) : new PluginKv(ctx, id, name).hasPrefix(whenKv);
-  const handles = async (action: ActionInfo, environment: Pick<Environment, 'id'>, type: EventType): Promise<boolean> => {
+  const handles = async (
+    action: ActionInfo,
+    environment: Pick<Environment, 'id'>,
+    type: EventType,
+  ): Promise<boolean> => {
     if ((action.type !== '*' && action.type !== type) || !(await isActive(action, environment))) return false;
     if (action.whenKv === null || action.typesIn === null) return true;
     const types = await new PluginKv(ctx, environment.id, name).listedUnder(action.whenKv, action.typesIn);
@@ -35,7 +44,9 @@ export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThr
     for (const [index, action] of hooks.actions.entries()) {
       if (!(await handles(action, { id }, event.type))) continue;
       const context = { environment: { id, slug }, config, attempt };
-      await meter.measure(`action ${action.type}`, () => thread.run({ kind: 'action', index }, event, context, action.timeoutMs));
+      await meter.measure(`action ${action.type}`, () =>
+        thread.run({ kind: 'action', index }, event, context, action.timeoutMs),
+      );
     }
   };
 

@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
-import { endAttempt, type FailedAttempt, freeLeases, leaseJobs, makeDueEarlier } from '../../domain/plugins/job-attempts.ts';
+import {
+  endAttempt,
+  type FailedAttempt,
+  freeLeases,
+  leaseJobs,
+  makeDueEarlier,
+} from '../../domain/plugins/job-attempts.ts';
 import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
 import { type JobGroup, jobGroups, nextJobs, readJob } from '../../domain/plugins/jobs.ts';
 import { clockOffset, timestamp } from '../../lib/clock.ts';
@@ -18,8 +24,8 @@ import type { PluginInfo } from '../../plugins/thread/messages.ts';
 /** Jobs of one group that are begun with one commit. */
 const LEASE_BATCH = 16;
 /**
- * Milliseconds before the next round if jobs were added or have ended during a round. A round costs a read of the queue and a
- * commit, and so serves more jobs.
+ * Milliseconds before the next round if jobs were added or have ended during a round. A round costs a read of the queue
+ * and a commit, and so serves more jobs.
  */
 const COLLECT_MS = 10;
 /** How long an attempt may take beyond its deadline until its end is on disk, in milliseconds. */
@@ -30,7 +36,10 @@ const JITTER = 0.1;
 const STORE_RETRY_MS = 1_000;
 /** How long no further failed job of the queue is logged as a warning after one was, in milliseconds. */
 const WARN_MS = 60_000;
-/** If the wall clock goes back by more than this between two polls, in milliseconds, it was set back; by less, it was corrected. */
+/**
+ * If the wall clock goes back by more than this between two polls, in milliseconds, it was set back; by less, it was
+ * corrected.
+ */
 const CLOCK_STEP_MS = 1_000;
 
 /** Dependencies of a queue. */
@@ -45,8 +54,8 @@ export interface QueueRunnerDeps {
 }
 
 /**
- * Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns (`FairShares`). Create it only when no
- * other process runs the queue: it begins with the jobs that such processes were running when they ended.
+ * Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns (`FairShares`). Create it
+ * only when no other process runs the queue: it begins with the jobs that such processes were running when they ended.
  */
 export class QueueRunner implements JobStarter {
   readonly #deps: QueueRunnerDeps;
@@ -59,9 +68,9 @@ export class QueueRunner implements JobStarter {
   /** The running jobs, as `<environmentId> <id>`. */
   readonly #runningJobs = new Set<string>();
   /**
-   * The `dueAt` of the last job of each group, by `<environmentId> <group>`, that was begun since `pollAll`. The next ones are
-   * read from there on: from the start, each read would pass over the keys of all jobs that were begun before and are still in
-   * the base table.
+   * The `dueAt` of the last job of each group, by `<environmentId> <group>`, that was begun since `pollAll`. The next
+   * ones are read from there on: from the start, each read would pass over the keys of all jobs that were begun before
+   * and are still in the base table.
    */
   readonly #begunUpTo = new Map<string, string>();
   #filling: Promise<void> | null = null;
@@ -99,12 +108,16 @@ export class QueueRunner implements JobStarter {
     const { enabled, config } = settingsIn(settings, slug);
     const key = `${id} ${group}`;
     // A job that began before the leases are freed would be freed with them.
-    if (this.#stopped || !this.#leasesFreed || this.#mayHaveDue || !enabled || this.#shares.placesFor(key) === 0) return null;
+    if (this.#stopped || !this.#leasesFreed || this.#mayHaveDue || !enabled || this.#shares.placesFor(key) === 0)
+      return null;
     this.#shares.begin(key);
     return {
       leaseMs: this.#leaseMs,
       begin: (job) => {
-        this.#run({ environmentId: id, plugin: name, queue: this.#name }, key, job, { environment: { id, slug }, config });
+        this.#run({ environmentId: id, plugin: name, queue: this.#name }, key, job, {
+          environment: { id, slug },
+          config,
+        });
       },
       release: () => {
         this.#shares.release(key);
@@ -113,7 +126,10 @@ export class QueueRunner implements JobStarter {
     };
   }
 
-  /** Starts the jobs that are due, also those with an earlier `dueAt` than the last one that was begun. Call it periodically. */
+  /**
+   * Starts the jobs that are due, also those with an earlier `dueAt` than the last one that was begun. Call it
+   * periodically.
+   */
   pollAll(): void {
     this.#begunUpTo.clear();
     this.poll();
@@ -140,12 +156,18 @@ export class QueueRunner implements JobStarter {
         if (this.#isBehind) this.#again = true;
         else if (this.#again) await delay(COLLECT_MS);
       } catch (error) {
-        this.#deps.log.error({ err: error, plugin: this.#deps.info.name, queue: this.#name }, 'the jobs of a plugin could not be read; they are tried again');
+        this.#deps.log.error(
+          { err: error, plugin: this.#deps.info.name, queue: this.#name },
+          'the jobs of a plugin could not be read; they are tried again',
+        );
       }
     }
   }
 
-  /** One round over the groups, in the order of `FairShares.inTurn`. The first one frees the leases of earlier processes. */
+  /**
+   * One round over the groups, in the order of `FairShares.inTurn`. The first one frees the leases of earlier
+   * processes.
+   */
   async #startDue(): Promise<void> {
     const { ctx, info } = this.#deps;
     this.#mayHaveDue = false;
@@ -173,7 +195,10 @@ export class QueueRunner implements JobStarter {
     if (setBackMs > CLOCK_STEP_MS) {
       for (const group of groups) await makeDueEarlier(ctx, group, setBackMs, (id) => this.#isRunning(group, id));
       this.#begunUpTo.clear();
-      log.warn({ plugin: info.name, queue: this.#name, setBackMs }, 'the clock was set back: waiting jobs of a plugin are due earlier by as much');
+      log.warn(
+        { plugin: info.name, queue: this.#name, setBackMs },
+        'the clock was set back: waiting jobs of a plugin are due earlier by as much',
+      );
     }
     this.#clockOffset = offset;
   }
@@ -194,7 +219,9 @@ export class QueueRunner implements JobStarter {
     }
     const now = timestamp(ctx.clock.now());
     // A job may run for longer than its lease: while its thread starts, or while others run alone.
-    const due = (await nextJobs(ctx, group, LEASE_BATCH, this.#begunUpTo.get(key))).filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id)).slice(0, places);
+    const due = (await nextJobs(ctx, group, LEASE_BATCH, this.#begunUpTo.get(key)))
+      .filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id))
+      .slice(0, places);
     const [first] = due;
     if (first === undefined) return;
     found.add(key);
@@ -207,7 +234,12 @@ export class QueueRunner implements JobStarter {
     if (environment === null) return;
     const { enabled, config } = settingsIn(info.settings, environment.slug);
     if (!enabled) return;
-    const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#leaseMs);
+    const leased = await leaseJobs(
+      ctx,
+      group,
+      due.map(({ id }) => id),
+      this.#leaseMs,
+    );
     if (leased.length === places) this.#isBehind = true;
     this.#shares.tookTurn(key);
     const last = due.at(-1);
@@ -218,7 +250,10 @@ export class QueueRunner implements JobStarter {
     }
   }
 
-  /** Whether the first due job of a group that this process has not tried failed before: what is known of it is stored with its jobs. */
+  /**
+   * Whether the first due job of a group that this process has not tried failed before: what is known of it is stored
+   * with its jobs.
+   */
   async #hasFailedBefore(group: JobGroup, key: string, id: string): Promise<boolean> {
     if (this.#shares.standingOf(key) !== 'untried') return false;
     const job = await readJob(this.#deps.ctx.store, group, id);
@@ -254,22 +289,46 @@ export class QueueRunner implements JobStarter {
     return true;
   }
 
-  /** Runs an attempt, stores its end, and returns how it failed; null if it succeeded. Never rejects: what cannot be stored is tried again after the lease. */
+  /**
+   * Runs an attempt, stores its end, and returns how it failed; null if it succeeded. Never rejects: what cannot be
+   * stored is tried again after the lease.
+   */
   async #attempt(address: QueueAddress, job: StoredJob, context: object): Promise<FailedAttempt | null> {
     const { ctx, log, info, thread, meter } = this.#deps;
     let failed: FailedAttempt | null = null;
     try {
-      await meter.measure(`queue ${this.#name}`, () => thread.run({ kind: 'job', index: this.#index }, publicJob({ ...job, attempts: job.attempts - 1 }), context, this.#options.timeoutMs));
+      await meter.measure(`queue ${this.#name}`, () =>
+        thread.run(
+          { kind: 'job', index: this.#index },
+          publicJob({ ...job, attempts: job.attempts - 1 }),
+          context,
+          this.#options.timeoutMs,
+        ),
+      );
     } catch (error) {
       failed = this.#failure(job, error as Error);
-      const about = { plugin: info.name, queue: this.#name, job: job.id, attempt: job.attempts, reason: failed.error, waitMs: failed.waitMs };
-      if (this.#mayWarn()) log.warn(about, 'a job of a plugin failed; further failures in this queue within a minute are logged at the level debug only');
+      const about = {
+        plugin: info.name,
+        queue: this.#name,
+        job: job.id,
+        attempt: job.attempts,
+        reason: failed.error,
+        waitMs: failed.waitMs,
+      };
+      if (this.#mayWarn())
+        log.warn(
+          about,
+          'a job of a plugin failed; further failures in this queue within a minute are logged at the level debug only',
+        );
       else log.debug(about, 'a job of a plugin failed');
     }
     try {
       await endAttempt(ctx, address, job, failed);
     } catch (error) {
-      log.warn({ err: error, plugin: info.name, queue: this.#name, job: job.id }, 'the end of a job of a plugin could not be stored; the job runs again');
+      log.warn(
+        { err: error, plugin: info.name, queue: this.#name, job: job.id },
+        'the end of a job of a plugin could not be stored; the job runs again',
+      );
     }
     return failed;
   }
@@ -279,7 +338,8 @@ export class QueueRunner implements JobStarter {
     if (isStoreError(error)) return { error: error.message, waitMs: STORE_RETRY_MS, uncounted: true };
     const next = this.#options.retryDelaysMs[attempts - 1];
     if (error.name === 'Permanent' || next === undefined) return { error: error.message, waitMs: null };
-    if (error.name === 'RetryAfter' && error.ms !== undefined) return { error: error.message, waitMs: Math.min(MAX_RETRY_AFTER_MS, Math.max(0, error.ms)) };
+    if (error.name === 'RetryAfter' && error.ms !== undefined)
+      return { error: error.message, waitMs: Math.min(MAX_RETRY_AFTER_MS, Math.max(0, error.ms)) };
     return { error: error.message, waitMs: next * (1 - JITTER + Math.random() * 2 * JITTER) };
   }
 }

@@ -4,9 +4,15 @@ import type { OpenSnapshot, Store } from '../../ports/store.ts';
 
 /** A healthy process keeps a snapshot open for milliseconds; a backup keeps one for as long as it copies. */
 const LONG_MS = 10_000;
-/** A process that holds a snapshot and has used no processor time for this long is stuck, for example on a disk that hangs. */
+/**
+ * A process that holds a snapshot and has used no processor time for this long is stuck, for example on a disk that
+ * hangs.
+ */
 const STUCK_MS = 60_000;
-/** A stuck process is ended when the file of the base table has grown by this much, in bytes, since it held its snapshot. */
+/**
+ * A stuck process is ended when the file of the base table has grown by this much, in bytes, since it held its
+ * snapshot.
+ */
 const END_BYTES = 256 * 1024 * 1024;
 /** Time between two reports of the same snapshot. */
 const REPORT_MS = 60_000;
@@ -20,8 +26,9 @@ export interface SnapshotWatchOptions {
 }
 
 /**
- * Reports processes that keep a snapshot of the store open for long, because the store cannot reuse file space meanwhile.
- * Ends those that are stuck while the file of the base table grows (docs/decisions/0035-stuck-readers-and-compaction.md).
+ * Reports processes that keep a snapshot of the store open for long, because the store cannot reuse file space
+ * meanwhile. Ends those that are stuck while the file of the base table grows
+ * (docs/decisions/0035-stuck-readers-and-compaction.md).
  */
 export class SnapshotWatch {
   readonly #store: Store;
@@ -65,7 +72,12 @@ export class SnapshotWatch {
 
   #mustEnd({ table, pid, stopped, idleMs, grownBytes }: OpenSnapshot): boolean {
     // The file of the log is bounded by its rotation. The primary watches its workers itself.
-    return table === 'tree' && (stopped || idleMs >= STUCK_MS) && grownBytes >= (this.#options.endBytes ?? END_BYTES) && !isOfThisServer(pid);
+    return (
+      table === 'tree' &&
+      (stopped || idleMs >= STUCK_MS) &&
+      grownBytes >= (this.#options.endBytes ?? END_BYTES) &&
+      !isOfThisServer(pid)
+    );
   }
 
   #end(snapshot: OpenSnapshot): void {
@@ -73,7 +85,14 @@ export class SnapshotWatch {
     if (!this.#store.killHolder(snapshot)) return;
     this.#options.onEnded?.();
     this.#log.error(
-      { table, pid, command, stopped, heldSeconds: Math.round(heldMs / 1_000), grownMb: Math.round(grownBytes / 1024 / 1024) },
+      {
+        table,
+        pid,
+        command,
+        stopped,
+        heldSeconds: Math.round(heldMs / 1_000),
+        grownMb: Math.round(grownBytes / 1024 / 1024),
+      },
       'a process that did not run kept a snapshot of the store open while the store grew: it has been killed. `collab compact`, or the next start, gives the space back',
     );
   }

@@ -12,16 +12,25 @@ import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
 import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
 
-/** Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash repeats. */
+/**
+ * Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash
+ * repeats.
+ */
 const WINDOW = 1_000;
-/** Events per read. A read decodes whole chunks of events, so after a full window the next one waits until there is room for so many. */
+/**
+ * Events per read. A read decodes whole chunks of events, so after a full window the next one waits until there is room
+ * for so many.
+ */
 const READ_LIMIT = 200;
 /** Characters per read, which bound the memory of long events. */
 const READ_CHARS = 4 * 1024 * 1024;
 /** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
-/** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
+/**
+ * How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer
+ * commits.
+ */
 const COLLECT_MS = 100;
 /** Pause of a batch consumer while the CPU is contended, in milliseconds. */
 const YIELD_MS = 1_000;
@@ -40,7 +49,10 @@ export interface StreamReaderDeps {
   /** Called for every outcome of `count` events. */
   readonly onOutcome: (consumer: string, outcome: ConsumerOutcome, count: number) => void;
   readonly cpu: Pick<CpuWatch, 'isContended'>;
-  /** Called with whether the consumer of a reader wants events, each time when that is known; with false once it has stopped. */
+  /**
+   * Called with whether the consumer of a reader wants events, each time when that is known; with false once it has
+   * stopped.
+   */
   readonly onWants: (reader: StreamReader, wants: boolean) => void;
 }
 
@@ -118,7 +130,10 @@ export class StreamReader {
         await this.#readOn();
         if ('handleBatch' in this.consumer) await this.#pause(COLLECT_MS);
       } catch (error) {
-        this.#deps.log.error({ err: error, ...this.#names() }, 'events could not be read for a consumer; they are tried again');
+        this.#deps.log.error(
+          { err: error, ...this.#names() },
+          'events could not be read for a consumer; they are tried again',
+        );
         this.#signalled = true;
         await this.#pause(READ_RETRY_MS);
       }
@@ -149,7 +164,10 @@ export class StreamReader {
     return true;
   }
 
-  /** Reads to the end of the stream, or until the window is full. Then the event that makes room for a whole read signals. */
+  /**
+   * Reads to the end of the stream, or until the window is full. Then the event that makes room for a whole read
+   * signals.
+   */
   async #readOn(): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(this.environment);
@@ -157,7 +175,11 @@ export class StreamReader {
       const limit = Math.min(READ_LIMIT, this.#room);
       if (limit <= 0) this.#isFull = true;
       if (this.#isFull) return;
-      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit, READ_CHARS));
+      const events = await redactErasedUsers(
+        store,
+        this.environment.id,
+        await store.events(stream, this.#read, limit, READ_CHARS),
+      );
       if (events.length === 0) return;
       if (limit < READ_LIMIT && events.length === limit) this.#isFull = true;
       const { consumer } = this;
@@ -174,10 +196,18 @@ export class StreamReader {
     }
   }
 
-  /** Whether to pause before handling events, so that requests go first. For few events the check costs more than handling them. */
+  /**
+   * Whether to pause before handling events, so that requests go first. For few events the check costs more than
+   * handling them.
+   */
   #shouldYield(events: readonly StoredEvent[]): boolean {
     const [first] = events;
-    return first !== undefined && events.length >= MIN_YIELD_EVENTS && isRecent(first, this.#deps.ctx.clock.now()) && this.#deps.cpu.isContended;
+    return (
+      first !== undefined &&
+      events.length >= MIN_YIELD_EVENTS &&
+      isRecent(first, this.#deps.ctx.clock.now()) &&
+      this.#deps.cpu.isContended
+    );
   }
 
   /** Handles consecutive events as one batch. */
@@ -185,7 +215,9 @@ export class StreamReader {
     const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
     if (first > this.#read + 1) this.#skipLost(first - 1);
     // Parsed before the page counts as read, so that one that cannot be parsed is tried again.
-    const handled = events.filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType)).map(({ text }) => JSON.parse(text) as EventEnvelope);
+    const handled = events
+      .filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType))
+      .map(({ text }) => JSON.parse(text) as EventEnvelope);
     this.#unfinished.add(first);
     this.#read = last;
     const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
@@ -195,10 +227,13 @@ export class StreamReader {
     this.#scheduleSave();
   }
 
-  /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
+  /**
+   * Returns how many events were skipped because they kept failing; null if the process shuts down before all are
+   * finished.
+   */
   async #handleBatch(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
     const { signal } = this.#stop;
-    for (let attempt = 1, storeErrors = 0; !signal.aborted; ) {
+    for (let attempt = 1, storeErrors = 0; !signal.aborted;) {
       try {
         await consumer.handleBatch(this.environment, events, signal);
         return 0;
@@ -237,7 +272,10 @@ export class StreamReader {
     const first = this.#read + 1;
     this.#read = last;
     this.#scheduleSave();
-    this.#deps.log.error({ ...this.#names(), from: first, to: last }, 'events were removed by retention before a consumer had handled them; raise events.retentionCount or find out why it is slow');
+    this.#deps.log.error(
+      { ...this.#names(), from: first, to: last },
+      'events were removed by retention before a consumer had handled them; raise events.retentionCount or find out why it is slow',
+    );
     this.#deps.onOutcome(this.consumer.name, 'lost', last - first + 1);
     try {
       this.consumer.onLost?.(this.environment.id, first, last);
@@ -246,7 +284,10 @@ export class StreamReader {
     }
   }
 
-  /** Handles an event once the earlier ones of its thread are finished; at once if it has no thread, or the order does not matter. */
+  /**
+   * Handles an event once the earlier ones of its thread are finished; at once if it has no thread, or the order does
+   * not matter.
+   */
   #begin(consumer: Consumer, seq: number, event: EventEnvelope): void {
     this.#unfinished.add(seq);
     this.#read = seq;
@@ -262,7 +303,7 @@ export class StreamReader {
   /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
   async #handle(consumer: Consumer, seq: number, event: EventEnvelope): Promise<void> {
     const { signal } = this.#stop;
-    for (let attempt = 1, storeErrors = 0; !signal.aborted; ) {
+    for (let attempt = 1, storeErrors = 0; !signal.aborted;) {
       try {
         await this.#semaphore.run(async () => {
           signal.throwIfAborted();
@@ -312,7 +353,10 @@ export class StreamReader {
       await writeConsumerCursor(this.#deps.ctx.store, this.environment, this.consumer.name, seq);
       this.#saved = seq;
     } catch (error) {
-      this.#deps.log.warn({ err: error, ...this.#names(), seq }, 'the position of a consumer could not be stored; it is tried again');
+      this.#deps.log.warn(
+        { err: error, ...this.#names(), seq },
+        'the position of a consumer could not be stored; it is tried again',
+      );
     }
   }
 
@@ -337,7 +381,12 @@ function isRecent({ text }: StoredEvent, now: number): boolean {
  *
  * @param fallback returns the position to start after, and to store; called if there is no cursor
  */
-export async function openReader(consumer: Consumer | BatchConsumer, environment: Environment, fallback: () => Promise<number>, deps: StreamReaderDeps): Promise<StreamReader> {
+export async function openReader(
+  consumer: Consumer | BatchConsumer,
+  environment: Environment,
+  fallback: () => Promise<number>,
+  deps: StreamReaderDeps,
+): Promise<StreamReader> {
   const { store } = deps.ctx;
   let cursor = await readConsumerCursor(store, environment, consumer.name);
   if (cursor === undefined) {

@@ -67,7 +67,10 @@ export class Sweeper {
     try {
       await job.sweep.run();
     } catch (error) {
-      this.#log.error({ err: error, sweep: job.sweep.name }, 'a periodic task (sweep) failed; it will run again at its next time');
+      this.#log.error(
+        { err: error, sweep: job.sweep.name },
+        'a periodic task (sweep) failed; it will run again at its next time',
+      );
     } finally {
       job.running = false;
     }

@@ -32,17 +32,26 @@ export async function maintain({ store, shared }: Context): Promise<void> {
 }
 
 /** The sweeps of the store, shared memory and files. */
-export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestConsumerCursor'>): readonly Sweep[] {
+export function storeSweeps(
+  ctx: Context,
+  { events }: Pick<Config, 'events'>,
+  consumers: Pick<Consumers, 'lowestConsumerCursor'>,
+): readonly Sweep[] {
   const pruning = new InboxSweep(ctx);
   return [
     { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
-    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
+    {
+      name: 'rate windows',
+      everyMs: MINUTE,
+      run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS),
+    },
     { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
-        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
+        for (const stream of (await listEnvironments(ctx)).map(streamOf))
+          await trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
       },
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
@@ -86,7 +95,11 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       },
     },
     // It removes the expired ones. A call of `collab gc` is too short to see that a lease expires.
-    { name: 'expired retention leases of files', everyMs: MINUTE, run: async () => void (await ctx.blobs?.isRetained()) },
+    {
+      name: 'expired retention leases of files',
+      everyMs: MINUTE,
+      run: async () => void (await ctx.blobs?.isRetained()),
+    },
     {
       name: 'decided moderation items',
       everyMs: HOUR,

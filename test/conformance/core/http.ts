@@ -14,11 +14,17 @@ export async function httpContract(t: Test, core: CoreKind): Promise<void> {
     const connection = await server.open();
     for (const body of ['a', 'x'.repeat(100_000)]) {
       await connection.send(`POST /echo HTTP/1.1\r\n${HOST}Content-Length: ${body.length}\r\n\r\n${body}`);
-      t.match(await connection.answer(), { status: 200, headers: { 'x-path': '/echo', 'content-length': String(body.length) }, body });
+      t.match(await connection.answer(), {
+        status: 200,
+        headers: { 'x-path': '/echo', 'content-length': String(body.length) },
+        body,
+      });
     }
     await connection.send(`GET /empty HTTP/1.1\r\n${HOST}\r\n`);
     t.equal((await connection.answer()).body, 'empty');
-    await connection.send(`POST /chunks HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`);
+    await connection.send(
+      `POST /chunks HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`,
+    );
     t.equal((await connection.answer()).body, 'abcde');
   });
 
@@ -26,7 +32,14 @@ export async function httpContract(t: Test, core: CoreKind): Promise<void> {
     const connection = await (await serveCore(t, core)).open();
     await connection.send(`GET /lines HTTP/1.1\r\n${HOST}\r\n`);
     const { status, headers, body } = await connection.answer();
-    t.match({ status, headers, body }, { status: 204, headers: { 'content-type': 'text/plain', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }, body: '' });
+    t.match(
+      { status, headers, body },
+      {
+        status: 204,
+        headers: { 'content-type': 'text/plain', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+        body: '',
+      },
+    );
     await connection.send(`GET /empty HTTP/1.1\r\n${HOST}\r\n`);
     t.equal((await connection.answer()).body, 'empty', 'the connection goes on');
   });
@@ -89,30 +102,36 @@ export async function httpContract(t: Test, core: CoreKind): Promise<void> {
     const server = await serveCore(t, core);
     for (const path of ['/other', '/ws']) {
       const connection = await server.open();
-      await connection.send(`POST ${path} HTTP/1.1\r\n${HOST}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi`);
+      await connection.send(
+        `POST ${path} HTTP/1.1\r\n${HOST}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi`,
+      );
       t.match(await connection.answer(), { status: 200, body: 'hi' });
     }
     t.strictSame(server.handled, ['POST /other', 'POST /ws']);
   });
 
-  await t.test('the rest of a body may come after the answer, longer than a connection may be silent', { timeout: 120_000 }, async (t) => {
-    const server = await serveCore(t, core);
-    const early = await server.open();
-    let left = 4_000_000;
-    await early.send(`POST /early HTTP/1.1\r\n${HOST}Content-Length: ${left}\r\n\r\n`);
-    t.equal((await early.answer()).body, 'early');
-    const timer = setInterval(() => {
-      left -= PIECE.length;
-      void early.send(PIECE);
-    }, 250);
-    t.teardown(() => clearInterval(timer));
-    const silent = await server.open();
-    await silent.ended;
-    clearInterval(timer);
-    await early.send('x'.repeat(left));
-    await early.send(`GET /empty HTTP/1.1\r\n${HOST}\r\n`);
-    t.equal((await early.answer()).body, 'empty');
-  });
+  await t.test(
+    'the rest of a body may come after the answer, longer than a connection may be silent',
+    { timeout: 120_000 },
+    async (t) => {
+      const server = await serveCore(t, core);
+      const early = await server.open();
+      let left = 4_000_000;
+      await early.send(`POST /early HTTP/1.1\r\n${HOST}Content-Length: ${left}\r\n\r\n`);
+      t.equal((await early.answer()).body, 'early');
+      const timer = setInterval(() => {
+        left -= PIECE.length;
+        void early.send(PIECE);
+      }, 250);
+      t.teardown(() => clearInterval(timer));
+      const silent = await server.open();
+      await silent.ended;
+      clearInterval(timer);
+      await early.send('x'.repeat(left));
+      await early.send(`GET /empty HTTP/1.1\r\n${HOST}\r\n`);
+      t.equal((await early.answer()).body, 'empty');
+    },
+  );
 
   await t.test('a connection that is silent, or whose head does not end, is closed', { timeout: 60_000 }, async (t) => {
     const server = await serveCore(t, core);

@@ -40,7 +40,10 @@ export async function serveCore(t: Test, core: CoreKind): Promise<CoreServer> {
       noticed.aborted.push(path);
     });
     let length = 0;
-    request.forEach((name, value) => (length = name === 'content-length' ? Number(value) : name === 'transfer-encoding' ? Infinity : length));
+    request.forEach(
+      (name, value) =>
+        (length = name === 'content-length' ? Number(value) : name === 'transfer-encoding' ? Infinity : length),
+    );
     const send = (body: Sendable): void => {
       if (over) return;
       over = true;
@@ -73,7 +76,10 @@ export async function serveCore(t: Test, core: CoreKind): Promise<CoreServer> {
       over = true;
       response.cork(() => {
         response.writeStatus('204 No Content');
-        response.writeHeader('Content-Type', 'text/plain\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff');
+        response.writeHeader(
+          'Content-Type',
+          'text/plain\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff',
+        );
         response.endWithoutBody();
       });
       return;

@@ -20,7 +20,10 @@ export async function socketContract(t: Test, core: CoreKind): Promise<void> {
     const server = await serveCore(t, core);
     const socket = new WebSocket(`ws://127.0.0.1:${server.port}/ws`, ['other', 'collab.v1']);
     t.teardown(() => socket.terminate());
-    const [[response]] = (await Promise.all([once(socket, 'upgrade'), once(socket, 'open')])) as [[{ headers: Record<string, string> }], unknown];
+    const [[response]] = (await Promise.all([once(socket, 'upgrade'), once(socket, 'open')])) as [
+      [{ headers: Record<string, string> }],
+      unknown,
+    ];
     t.equal(socket.protocol, 'collab.v1');
     t.equal(socket.extensions, '');
     t.equal(response.headers['x-upgraded'], 'yes');
@@ -34,7 +37,10 @@ export async function socketContract(t: Test, core: CoreKind): Promise<void> {
     socket.send('grüße ☃');
     socket.send(Buffer.from('bytes'));
     await until(() => received.length === 2);
-    t.strictSame(received, [['grüße ☃', false], ['bytes', true]]);
+    t.strictSame(received, [
+      ['grüße ☃', false],
+      ['bytes', true],
+    ]);
   });
 
   await t.test('a publication reaches every socket of the topic, except its sender', async (t) => {

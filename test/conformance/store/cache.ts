@@ -3,7 +3,10 @@ import type { Cases } from './cases.ts';
 
 /** `cached` and `peek`. */
 export const cacheCases: Cases = {
-  'a value is computed once, and again after a write to one of its partitions by any process': async (t, { store, peer }) => {
+  'a value is computed once, and again after a write to one of its partitions by any process': async (
+    t,
+    { store, peer },
+  ) => {
     let computed = 0;
     const read = (view: Store): Promise<string> =>
       view.cached('value', ['p', 'q'], async () => {
@@ -30,8 +33,14 @@ export const cacheCases: Cases = {
       await store.get('p', 'k');
       return ++computed;
     };
-    t.strictSame(await Promise.all(Array.from({ length: 5 }, () => store.cached('value', ['p'], compute))), [1, 1, 1, 1, 1]);
-    await t.rejects(store.cached('failing', ['p'], () => Promise.reject(new Error('once'))), /once/);
+    t.strictSame(
+      await Promise.all(Array.from({ length: 5 }, () => store.cached('value', ['p'], compute))),
+      [1, 1, 1, 1, 1],
+    );
+    await t.rejects(
+      store.cached('failing', ['p'], () => Promise.reject(new Error('once'))),
+      /once/,
+    );
     t.equal(store.peek('failing'), undefined);
     t.equal(await store.cached('failing', ['p'], () => Promise.resolve('fine')), 'fine');
   },

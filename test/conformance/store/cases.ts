@@ -8,7 +8,10 @@ export interface Outside {
   commit(partition: string, key: string, value: string): void;
   /** Changes a text on disk wherever it is, without its length; null if the adapter has no disk. */
   readonly damage: ((text: string) => void) | null;
-  /** Starts a process that has the store open and holds a snapshot until it is killed; null if the adapter has no snapshots. */
+  /**
+   * Starts a process that has the store open and holds a snapshot until it is killed; null if the adapter has no
+   * snapshots.
+   */
   readonly holdSnapshot: ((t: Test) => Promise<ChildProcess>) | null;
 }
 

@@ -26,7 +26,10 @@ export const freshnessCases: Cases = {
     }
   },
 
-  'reads of every kind never go back, and show a commit with all its records and events': async (t, { store, peer }) => {
+  'reads of every kind never go back, and show a commit with all its records and events': async (
+    t,
+    { store, peer },
+  ) => {
     // Commit i writes i, adds a partition and an event, and ends a stream whose oldest event is not its first.
     const endsOf = (commit: number): string => `ends/${commit}`;
     const commits = 40;
@@ -86,9 +89,13 @@ export const freshnessCases: Cases = {
     }
   },
 
-  'the read after releaseSnapshot takes a new snapshot, and results of earlier reads stay valid': async (t, { store, outside }) => {
+  'the read after releaseSnapshot takes a new snapshot, and results of earlier reads stay valid': async (
+    t,
+    { store, outside },
+  ) => {
     await store.transact(async (tx) => tx.put('p', 'k', '1'));
-    // The steps until the next read are one callback: without the release, a read may show what the first one has shown.
+    // The steps until the next read are one callback: without the release, a read may show what the first one has
+    // shown.
     const entries = await store.range('p');
     outside.commit('p', 'k', '2');
     store.releaseSnapshot();

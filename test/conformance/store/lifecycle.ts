@@ -13,7 +13,10 @@ export const lifecycleCases: Cases = {
     await emit(store, 'stream');
     for (const view of [store, peer, store]) {
       await view.maintain();
-      t.strictSame([await peer.get('p', 'k'), await peer.lastSeq('stream'), await store.events('stream', 0, 10)], ['1', 1, [{ seq: 1, text: '{"seq":1}' }]]);
+      t.strictSame(
+        [await peer.get('p', 'k'), await peer.lastSeq('stream'), await store.events('stream', 0, 10)],
+        ['1', 1, [{ seq: 1, text: '{"seq":1}' }]],
+      );
     }
   },
 
@@ -25,7 +28,10 @@ export const lifecycleCases: Cases = {
     t.strictSame(await store.partitions(''), ['p']);
   },
 
-  'faults yields nothing while the data is as written, and each record and event that is damaged': async (t, { store, outside }) => {
+  'faults yields nothing while the data is as written, and each record and event that is damaged': async (
+    t,
+    { store, outside },
+  ) => {
     const found = async (): Promise<StoreFault[]> => {
       const faults: StoreFault[] = [];
       for await (const fault of store.faults()) faults.push(fault);
@@ -41,16 +47,29 @@ export const lifecycleCases: Cases = {
     for (const text of ['value of damaged', 'event of harmed']) outside.damage(text);
     const faults = await found();
     t.equal(faults.length, 2);
-    for (const name of ['damaged', 'harmed']) t.match(faults.find((fault) => fault.name.includes(name)), { fault: /^is / }, name);
+    for (const name of ['damaged', 'harmed'])
+      t.match(
+        faults.find((fault) => fault.name.includes(name)),
+        { fault: /^is / },
+        name,
+      );
   },
 
   'close commits or rejects pending transactions; afterwards reads and writes fail': async (t, { store, peer }) => {
     await t.resolves(store.probe());
-    const pending = Promise.allSettled(Array.from({ length: 10 }, (_, i) => store.transact(async (tx) => tx.put('pending', String(i), 'x'))));
+    const pending = Promise.allSettled(
+      Array.from({ length: 10 }, (_, i) => store.transact(async (tx) => tx.put('pending', String(i), 'x'))),
+    );
     await store.transact(async (tx) => tx.put('p', 'k', 'confirmed'));
-    const late = store.transact(async (tx) => tx.put('pending', 'late', 'x')).then(() => 'committed', () => 'rejected');
+    const late = store
+      .transact(async (tx) => tx.put('pending', 'late', 'x'))
+      .then(
+        () => 'committed',
+        () => 'rejected',
+      );
     await store.close();
-    for (const [i, { status }] of (await pending).entries()) t.equal(await peer.get('pending', String(i)), status === 'fulfilled' ? 'x' : undefined);
+    for (const [i, { status }] of (await pending).entries())
+      t.equal(await peer.get('pending', String(i)), status === 'fulfilled' ? 'x' : undefined);
     t.equal(await peer.get('pending', 'late'), (await late) === 'committed' ? 'x' : undefined);
     await t.resolves(store.close(), 'closing again has no effect');
     t.doesNotThrow(() => store.poll(), 'nor has a poll');
@@ -72,10 +91,12 @@ export const lifecycleCases: Cases = {
         for await (const _ of store.faults());
       },
       openSnapshots: () => store.openSnapshots(),
-      killHolder: () => store.killHolder({ table: 'tree', pid: 1, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 }),
+      killHolder: () =>
+        store.killHolder({ table: 'tree', pid: 1, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 }),
     };
     // Some of them throw instead of rejecting.
-    for (const [name, call] of Object.entries(calls)) await t.rejects(Promise.resolve().then(call), { message: 'The store is closed' }, name);
+    for (const [name, call] of Object.entries(calls))
+      await t.rejects(Promise.resolve().then(call), { message: 'The store is closed' }, name);
     t.equal(await peer.get('p', 'k'), 'confirmed', 'other processes are not affected');
   },
 };

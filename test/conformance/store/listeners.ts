@@ -5,7 +5,10 @@ import { type Cases, emit } from './cases.ts';
 
 /** Followers and flush listeners, and what they throw. */
 export const listenerCases: Cases = {
-  'a follower receives the events of other processes with a poll, a read or maintain, until it unsubscribes': async (t, { store, peer }) => {
+  'a follower receives the events of other processes with a poll, a read or maintain, until it unsubscribes': async (
+    t,
+    { store, peer },
+  ) => {
     const received: number[] = [];
     const stop = peer.follow((_, event) => received.push(event?.seq ?? 0));
     const triggers = [async () => peer.poll(), async () => peer.get('p', 'k'), async () => peer.maintain()];
@@ -22,7 +25,10 @@ export const listenerCases: Cases = {
     t.strictSame(received, [1, 2, 3]);
   },
 
-  'a follower that reads the store receives every event once, in order and with its text': async (t, { store, peer }) => {
+  'a follower that reads the store receives every event once, in order and with its text': async (
+    t,
+    { store, peer },
+  ) => {
     const received: string[] = [];
     peer.follow((_, event) => {
       peer.poll();
@@ -41,7 +47,10 @@ export const listenerCases: Cases = {
     t.strictSame(received, texts);
   },
 
-  'onFlushed reports each commit of its own process, with the streams that have grown and a duration': async (t, { store, peer }) => {
+  'onFlushed reports each commit of its own process, with the streams that have grown and a duration': async (
+    t,
+    { store, peer },
+  ) => {
     const flushed: [growth: object, ms: number][] = [];
     const stop = store.onFlushed((growth, ms) => flushed.push([Object.fromEntries(growth), ms]));
     for (const view of [store, peer, store, peer, store]) await emit(view, 'stream');
@@ -54,7 +63,10 @@ export const listenerCases: Cases = {
       tx.emit('stream', (seq) => `{"seq":${seq}}`);
       tx.endStream('stream');
     });
-    t.strictSame(flushed.map(([growth]) => growth), [{ stream: 1 }, { stream: 3 }, { stream: 5 }, { other: 1, stream: 7 }, {}, { stream: null }]);
+    t.strictSame(
+      flushed.map(([growth]) => growth),
+      [{ stream: 1 }, { stream: 3 }, { stream: 5 }, { other: 1, stream: 7 }, {}, { stream: null }],
+    );
     t.ok(flushed.every(([, ms]) => ms >= 0));
     stop();
     await emit(store, 'other');
@@ -67,10 +79,20 @@ export const listenerCases: Cases = {
       for (const [stream, seq] of growth) last.set(stream, Math.max(seq ?? 0, last.get(stream) ?? 0));
     });
     await Promise.all(Array.from({ length: 60 }, (_, i) => emit(store, `s${i % 3}`)));
-    t.strictSame(last, new Map([['s0', 20], ['s1', 20], ['s2', 20]]));
+    t.strictSame(
+      last,
+      new Map([
+        ['s0', 20],
+        ['s1', 20],
+        ['s2', 20],
+      ]),
+    );
   },
 
-  'a poll finds what was announced, whether or not its followers have received a part of it': async (t, { store, peer }) => {
+  'a poll finds what was announced, whether or not its followers have received a part of it': async (
+    t,
+    { store, peer },
+  ) => {
     const received: string[] = [];
     peer.follow((stream, event) => received.push(`${stream} ${event?.seq ?? 'end'}`));
     const announced: Growth[] = [];
@@ -114,7 +136,10 @@ export const listenerCases: Cases = {
     for (const view of [store, peer]) t.strictSame([await view.get('p', 'k'), await view.lastSeq('stream')], ['3', 3]);
     await until(() => received.length === 3);
     t.strictSame([received, flushed], [[1, 2, 3], 3]);
-    t.strictSame(errors.map(String).sort(), [...Array<string>(3).fill('Error: a flush listener'), ...Array<string>(3).fill('Error: a follower')]);
+    t.strictSame(errors.map(String).sort(), [
+      ...Array<string>(3).fill('Error: a flush listener'),
+      ...Array<string>(3).fill('Error: a follower'),
+    ]);
 
     for (const stop of stops) stop();
     const warned = once(process, 'warning');

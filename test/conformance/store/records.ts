@@ -1,7 +1,8 @@
 import type { RangeOptions, Store } from '../../../src/ports/store.ts';
 import { type Cases, compact } from './cases.ts';
 
-const keysOf = async (store: Store, options?: RangeOptions): Promise<string[]> => (await store.range('p', options)).map(({ key }) => key);
+const keysOf = async (store: Store, options?: RangeOptions): Promise<string[]> =>
+  (await store.range('p', options)).map(({ key }) => key);
 
 /** Records, ranges and the names of partitions. */
 export const recordCases: Cases = {
@@ -13,7 +14,10 @@ export const recordCases: Cases = {
     for (const view of [store, peer]) t.equal(await view.get('p', 'k'), '"two ü 😀"');
     await store.transact(async (tx) => tx.delete('p', 'k'));
     for (const view of [store, peer]) t.equal(await view.get('p', 'k'), undefined);
-    await t.resolves(store.transact(async (tx) => tx.delete('p', 'k')), 'deleting it again has no effect');
+    await t.resolves(
+      store.transact(async (tx) => tx.delete('p', 'k')),
+      'deleting it again has no effect',
+    );
   },
 
   'a deleted record is gone, also after maintenance, and can be written again': async (t, { store, peer }) => {
@@ -31,12 +35,19 @@ export const recordCases: Cases = {
       }
     }
     await store.transact(async (tx) => tx.put('p', 'b', 'again'));
-    for (const view of [store, peer]) t.strictSame([await view.get('p', 'b'), await keysOf(view)], ['again', ['a', 'b', 'c']]);
+    for (const view of [store, peer])
+      t.strictSame([await view.get('p', 'b'), await keysOf(view)], ['again', ['a', 'b', 'c']]);
   },
 
   'every text is kept, under every name': async (t, { store, peer }) => {
     const printable = Array.from({ length: 0x7e - 0x20 }, (_, i) => String.fromCharCode(0x21 + i)).join('');
-    const texts = { empty: '', lines: 'one\ntwo\r\n\u2028', control: '\0\u0001\u007f', unicode: 'ü€😀', long: 'x'.repeat(300_000) };
+    const texts = {
+      empty: '',
+      lines: 'one\ntwo\r\n\u2028',
+      control: '\0\u0001\u007f',
+      unicode: 'ü€😀',
+      long: 'x'.repeat(300_000),
+    };
     await store.transact(async (tx) => {
       for (const [key, value] of Object.entries(texts)) tx.put('texts', key, value);
       tx.put(printable, printable, 'printable');
@@ -69,15 +80,34 @@ export const recordCases: Cases = {
     for (let round = 0; round < 2; round++) {
       for (const view of [store, peer]) {
         t.strictSame(await keysOf(view), ['a/1', 'b/9', 'c/', 'c/2', 'c/25', 'c/3']);
-        t.strictSame((await view.range('p', { prefix: 'c/' })).map(({ value }) => value), ['c/', 'c/2', 'c/25', 'c/3']);
+        t.strictSame(
+          (await view.range('p', { prefix: 'c/' })).map(({ value }) => value),
+          ['c/', 'c/2', 'c/25', 'c/3'],
+        );
         t.strictSame(await keysOf(view, { prefix: 'c/', after: 'c/2' }), ['c/25', 'c/3']);
-        t.strictSame(await keysOf(view, { prefix: 'c/', after: 'c/24' }), ['c/25', 'c/3'], 'after a key that does not exist');
-        t.strictSame(await keysOf(view, { prefix: 'c/', after: 'a/1' }), ['c/', 'c/2', 'c/25', 'c/3'], 'after a key before the prefix');
+        t.strictSame(
+          await keysOf(view, { prefix: 'c/', after: 'c/24' }),
+          ['c/25', 'c/3'],
+          'after a key that does not exist',
+        );
+        t.strictSame(
+          await keysOf(view, { prefix: 'c/', after: 'a/1' }),
+          ['c/', 'c/2', 'c/25', 'c/3'],
+          'after a key before the prefix',
+        );
         t.strictSame(await keysOf(view, { prefix: 'b/', after: 'c/2' }), [], 'after a key behind the prefix');
         t.strictSame(await keysOf(view, { prefix: 'c/', reverse: true }), ['c/3', 'c/25', 'c/2', 'c/']);
         t.strictSame(await keysOf(view, { prefix: 'c/', after: 'c/25', reverse: true }), ['c/2', 'c/']);
-        t.strictSame(await keysOf(view, { prefix: 'b/', after: 'c/2', reverse: true }), ['b/9'], 'backwards from a key behind the prefix');
-        t.strictSame(await keysOf(view, { prefix: 'c/', after: 'a/1', reverse: true }), [], 'backwards from a key before the prefix');
+        t.strictSame(
+          await keysOf(view, { prefix: 'b/', after: 'c/2', reverse: true }),
+          ['b/9'],
+          'backwards from a key behind the prefix',
+        );
+        t.strictSame(
+          await keysOf(view, { prefix: 'c/', after: 'a/1', reverse: true }),
+          [],
+          'backwards from a key before the prefix',
+        );
         t.strictSame(await keysOf(view, { prefix: 'c/', limit: 2 }), ['c/', 'c/2']);
         t.strictSame(await keysOf(view, { prefix: 'c/', reverse: true, limit: 1 }), ['c/3']);
         t.strictSame(await keysOf(view, { limit: 0 }), []);

@@ -14,8 +14,19 @@ export const snapshotCases: Cases = {
     }
   },
 
-  'openSnapshots describes a snapshot of another process, which killHolder kills and maintain frees': async (t, { store, peer, outside }) => {
-    const absent: OpenSnapshot = { table: 'tree', pid: process.ppid, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 };
+  'openSnapshots describes a snapshot of another process, which killHolder kills and maintain frees': async (
+    t,
+    { store, peer, outside },
+  ) => {
+    const absent: OpenSnapshot = {
+      table: 'tree',
+      pid: process.ppid,
+      command: null,
+      stopped: false,
+      heldMs: 0,
+      idleMs: 0,
+      grownBytes: 0,
+    };
     t.equal(store.killHolder(absent), false, 'a process that does not have the store open is not killed');
     if (outside.holdSnapshot === null) return;
     const holder = await outside.holdSnapshot(t);
@@ -28,7 +39,10 @@ export const snapshotCases: Cases = {
     const first = held();
     await until(() => (held()?.heldMs ?? 0) > (first?.heldMs ?? 0));
     t.ok(first !== undefined && ['log', 'tree'].includes(first.table), 'the table is named');
-    t.ok(first !== undefined && (first.command === null || first.command.length > 0), 'so is the command, where the system shows it');
+    t.ok(
+      first !== undefined && (first.command === null || first.command.length > 0),
+      'so is the command, where the system shows it',
+    );
     t.ok(first !== undefined && first.heldMs >= first.idleMs && first.grownBytes >= 0);
     const before = peer.openSnapshots().find((snapshot) => snapshot.pid === pid);
     t.equal(before?.heldMs, 0, 'the time begins with the first call that finds it');

@@ -6,7 +6,10 @@ const plusOne = (current: string | undefined): string => String(Number(current ?
 
 /** Atomicity, conflicts, counters. */
 export const transactionCases: Cases = {
-  'a transaction sees nothing that it has buffered, and others see nothing before the commit': async (t, { store, peer }) => {
+  'a transaction sees nothing that it has buffered, and others see nothing before the commit': async (
+    t,
+    { store, peer },
+  ) => {
     await store.transact(async (tx) => tx.put('p', 'changed', 'before'));
     const result = await store.transact(async (tx) => {
       tx.put('p', 'new', '1');
@@ -20,7 +23,11 @@ export const transactionCases: Cases = {
       return 'result';
     });
     t.equal(result, 'result');
-    for (const view of [store, peer]) t.strictSame([await view.get('p', 'new'), await view.get('p', 'changed'), await view.lastSeq('stream')], ['1', 'after', 1]);
+    for (const view of [store, peer])
+      t.strictSame(
+        [await view.get('p', 'new'), await view.get('p', 'changed'), await view.lastSeq('stream')],
+        ['1', 'after', 1],
+      );
   },
 
   'a transaction without writes gives its result, and commits nothing': async (t, { store }) => {
@@ -46,11 +53,18 @@ export const transactionCases: Cases = {
         failing(tx);
       });
       await t.rejects(transaction, { code: 'forbidden' }, name);
-      t.strictSame([await peer.get('p', 'k'), await peer.get('p', 'n'), await peer.lastSeq('stream')], [undefined, undefined, 0], name);
+      t.strictSame(
+        [await peer.get('p', 'k'), await peer.get('p', 'n'), await peer.lastSeq('stream')],
+        [undefined, undefined, 0],
+        name,
+      );
     }
   },
 
-  'a transaction may write 16 MB, and one that is larger than the adapter allows is refused alone': async (t, { store, peer }) => {
+  'a transaction may write 16 MB, and one that is larger than the adapter allows is refused alone': async (
+    t,
+    { store, peer },
+  ) => {
     await store.transact(async (tx) => {
       for (let i = 0; i < 4; i++) tx.put('p', `large${i}`, 'x'.repeat(3_999_000));
     });
@@ -94,7 +108,8 @@ export const transactionCases: Cases = {
   },
 
   'of concurrent transactions that read and write one record, none is lost': async (t, { store, peer }) => {
-    const add = (view: Store): Promise<void> => view.transact(async (tx) => tx.put('p', 'n', plusOne(await tx.get('p', 'n'))));
+    const add = (view: Store): Promise<void> =>
+      view.transact(async (tx) => tx.put('p', 'n', plusOne(await tx.get('p', 'n'))));
     // As many at once as the number of runs surely allows, several times.
     for (let round = 0; round < 10; round++) await Promise.all([store, peer, store, peer].map(add));
     t.equal(await store.get('p', 'n'), '40');
@@ -171,7 +186,10 @@ export const transactionCases: Cases = {
     t.equal(runs, 200);
   },
 
-  'the writes of a transaction to one key apply in order, and undefined stands for no record': async (t, { store, peer }) => {
+  'the writes of a transaction to one key apply in order, and undefined stands for no record': async (
+    t,
+    { store, peer },
+  ) => {
     const seen: (string | undefined)[] = [];
     const note = (result: string | undefined) => (current: string | undefined) => {
       seen.push(current);

@@ -54,6 +54,7 @@ t.test('X-Forwarded-For counts only from trusted proxies, from right to left', (
     ['127.0.0.1', ', ,', '127.0.0.1'],
     ['127.0.0.1', '[', '127.0.0.1'],
   ];
-  for (const [peer, header, client] of cases) t.equal(clientAddress(peer, header, trusted), client, `${peer} says ${header}`);
+  for (const [peer, header, client] of cases)
+    t.equal(clientAddress(peer, header, trusted), client, `${peer} says ${header}`);
   t.end();
 });

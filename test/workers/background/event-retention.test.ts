@@ -18,7 +18,15 @@ async function log(t: Test, eventsPerHour: number, hours: number) {
   for (let hour = 0; hour < hours; hour++) {
     await store.transact(async (tx) => {
       for (let i = 0; i < eventsPerHour; i++) {
-        const draft = { type: 'user.updated', eventId: newId('evt_', clock.now()), at: timestamp(clock.now()), roomId: null, threadId: null, actor: { userId: null, via: 'rest' }, data: '{}' } as const;
+        const draft = {
+          type: 'user.updated',
+          eventId: newId('evt_', clock.now()),
+          at: timestamp(clock.now()),
+          roomId: null,
+          threadId: null,
+          actor: { userId: null, via: 'rest' },
+          data: '{}',
+        } as const;
         tx.emit('env', (seq) => renderEvent(draft, seq));
       }
     });

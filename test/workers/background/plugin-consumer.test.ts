@@ -26,7 +26,9 @@ t.test('events of types that no stored list names do not reach the thread of a p
   const events = stored.map(({ text }) => JSON.parse(text) as EventEnvelope);
   const kv = new PluginKv(world.ctx, environmentId, 'hooked');
   const received: string[] = [];
-  const thread = { run: (_hook: object, event: EventEnvelope) => Promise.resolve(received.push(event.type)) } as unknown as PluginThread;
+  const thread = {
+    run: (_hook: object, event: EventEnvelope) => Promise.resolve(received.push(event.type)),
+  } as unknown as PluginThread;
   const consumer = pluginConsumer(world.ctx, info, thread, new HookMeter('hooked', undefined));
   const handled = async (): Promise<string[]> => {
     received.length = 0;

@@ -6,7 +6,11 @@ import { type Sweep, Sweeper } from '../../../src/workers/background/sweeper.ts'
 function sweeping(...sweeps: Sweep[]) {
   const lines: string[] = [];
   const clock = new ManualClock(1_000_000);
-  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
+  const log = createLogger({
+    level: 'info',
+    name: 'background',
+    destination: { write: (line: string) => void lines.push(line) },
+  });
   const sweeper = new Sweeper(sweeps, { clock, log });
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms);
@@ -33,7 +37,13 @@ t.test('each sweep runs at its own interval', async (t) => {
 t.test('a sweep that fails is logged, runs again, and does not affect others', async (t) => {
   let healthy = 0;
   const { pass, lines } = sweeping(
-    { name: 'throws', everyMs: 100, run: () => { throw new Error('at once'); } },
+    {
+      name: 'throws',
+      everyMs: 100,
+      run: () => {
+        throw new Error('at once');
+      },
+    },
     { name: 'rejects', everyMs: 100, run: () => Promise.reject(new Error('later')) },
     { name: 'healthy', everyMs: 100, run: () => void healthy++ },
   );
@@ -42,7 +52,10 @@ t.test('a sweep that fails is logged, runs again, and does not affect others', a
   t.equal(healthy, 2);
   const logged = lines.map((line) => JSON.parse(line) as { sweep: string; level: string; err: { message: string } });
   const shown = logged.map(({ sweep, level, err }) => `${level} ${sweep}: ${err.message}`);
-  t.same(shown.toSorted((a, b) => a.localeCompare(b)), ['error rejects: later', 'error rejects: later', 'error throws: at once', 'error throws: at once']);
+  t.same(
+    shown.toSorted((a, b) => a.localeCompare(b)),
+    ['error rejects: later', 'error rejects: later', 'error throws: at once', 'error throws: at once'],
+  );
 });
 
 t.test('a long sweep is not started twice, and is awaited by stop', async (t) => {
@@ -51,10 +64,11 @@ t.test('a long sweep is not started twice, and is awaited by stop', async (t) =>
   const { clock, sweeper } = sweeping({
     name: 'long',
     everyMs: 100,
-    run: () => new Promise<void>((done) => {
-      started++;
-      finish = done;
-    }),
+    run: () =>
+      new Promise<void>((done) => {
+        started++;
+        finish = done;
+      }),
   });
   for (let i = 0; i < 5; i++) {
     clock.advance(100);

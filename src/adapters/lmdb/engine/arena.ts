@@ -9,9 +9,9 @@ interface Block {
 }
 
 /**
- * Memory for the batches that a process keeps until they are in the base table. Tens of thousands of them become free at
- * the same time: in blocks they are freed at no cost, while single buffers would wait for the garbage collector and hold
- * hundreds of megabytes until then.
+ * Memory for the batches that a process keeps until they are in the base table. Tens of thousands of them become free
+ * at the same time: in blocks they are freed at no cost, while single buffers would wait for the garbage collector and
+ * hold hundreds of megabytes until then.
  */
 export class Arena {
   readonly #blockBytes: number;
@@ -30,7 +30,10 @@ export class Arena {
   allocate(size: number): Buffer {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.used + size > block.bytes.byteLength) {
-      const bytes = size > this.#blockBytes ? Buffer.allocUnsafeSlow(size) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#blockBytes));
+      const bytes =
+        size > this.#blockBytes
+          ? Buffer.allocUnsafeSlow(size)
+          : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#blockBytes));
       block = { bytes, used: 0, position: Number.POSITIVE_INFINITY };
       this.#blocks.push(block);
     }
@@ -55,6 +58,7 @@ export class Arena {
     const freed = this.#blocks.slice(0, -1).filter((block) => block.position <= position);
     if (freed.length === 0) return;
     this.#blocks = this.#blocks.filter((block) => !freed.includes(block));
-    for (const { bytes } of freed) if (bytes.byteLength === this.#blockBytes && this.#spare.length < MAX_SPARE_BLOCKS) this.#spare.push(bytes);
+    for (const { bytes } of freed)
+      if (bytes.byteLength === this.#blockBytes && this.#spare.length < MAX_SPARE_BLOCKS) this.#spare.push(bytes);
   }
 }

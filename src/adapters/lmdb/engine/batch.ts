@@ -54,16 +54,23 @@ const PREFIX_BYTES = FRAME_BYTES + 4;
 export const MAX_BYTES_PER_CHAR = 3;
 /** The most bytes of a batch besides names, keys and texts. */
 export const BATCH_FRAME_BYTES = PREFIX_BYTES + 2 * 17;
-/** The most bytes of the header for an event or write besides its stream or key: lengths and positions have at most 16 digits. */
+/**
+ * The most bytes of the header for an event or write besides its stream or key: lengths and positions have at most 16
+ * digits.
+ */
 export const ENTRY_BYTES = 2 * 17 + 1;
 
-/** Returns at most how many bytes `encodeBatch` makes of a batch: the exact size of its texts, and the largest of its header. */
+/**
+ * Returns at most how many bytes `encodeBatch` makes of a batch: the exact size of its texts, and the largest of its
+ * header.
+ */
 export function largestSizeOf({ writes, events }: Batch): number {
   let bytes = BATCH_FRAME_BYTES;
   for (const { stream, text } of events) bytes += ENTRY_BYTES + stream.length + Buffer.byteLength(text);
   for (const [partition, values] of writes) {
     bytes += ENTRY_BYTES + partition.length;
-    for (const [key, value] of values) bytes += ENTRY_BYTES + key.length + (value === null ? 0 : Buffer.byteLength(value));
+    for (const [key, value] of values)
+      bytes += ENTRY_BYTES + key.length + (value === null ? 0 : Buffer.byteLength(value));
   }
   return bytes;
 }
@@ -75,14 +82,15 @@ export function textOf({ bytes, start, end }: EncodedText): string | undefined {
 
 /**
  * Encodes a batch: space for a frame, the length of the header (32 bits), the header, then all texts in UTF-8 without
- * separators. The header is ASCII, one field per line: the number of events, per event its stream, `seq` and length; the
- * number of partitions, per partition its name and the number of writes, per write its key and length. Lengths are in
- * bytes; -1 stands for a deletion.
+ * separators. The header is ASCII, one field per line: the number of events, per event its stream, `seq` and length;
+ * the number of partitions, per partition its name and the number of writes, per write its key and length. Lengths are
+ * in bytes; -1 stands for a deletion.
  */
 export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   const texts: string[] = [];
   for (const { text } of batch.events) texts.push(text);
-  for (const values of batch.writes.values()) for (const value of values.values()) if (value !== null) texts.push(value);
+  for (const values of batch.writes.values())
+    for (const value of values.values()) if (value !== null) texts.push(value);
   const body = texts.join('');
   const bodyBytes = Buffer.byteLength(body);
   // Most bodies are ASCII: their lengths in characters and in bytes are equal and need not be computed again.
@@ -123,7 +131,8 @@ function locateTexts(bytes: Buffer, headEnd: number, header: readonly (string | 
     return { bytes, start, end, position: 0 };
   };
   const events: { stream: string; seq: number; encoded: EncodedText }[] = [];
-  for (let left = number(); left > 0; left--) events.push({ stream: text(), seq: number(), encoded: encodedText(number()) });
+  for (let left = number(); left > 0; left--)
+    events.push({ stream: text(), seq: number(), encoded: encodedText(number()) });
   const writes: EncodedPartition[] = [];
   for (let partitions = number(); partitions > 0; partitions--) {
     const partition = text();

@@ -5,8 +5,9 @@ import type { StoreView } from './store-view.ts';
 /** A checkpoint is due when the log is this old, whatever its size. */
 const CHECKPOINT_AGE_MS = 5_000;
 /**
- * From the first multiple of `checkpointBytes` on, each group commit is delayed, in proportion to the size of the log, by at most
- * `MAX_DELAY_MS`; from the second on, it waits for a checkpoint. So a load that checkpoints cannot keep up with slows down evenly.
+ * From the first multiple of `checkpointBytes` on, each group commit is delayed, in proportion to the size of the log,
+ * by at most `MAX_DELAY_MS`; from the second on, it waits for a checkpoint. So a load that checkpoints cannot keep up
+ * with slows down evenly.
  */
 const DELAY_FACTOR = 1.25;
 const WAIT_FACTOR = 2;
@@ -62,7 +63,7 @@ export class CheckpointPacer {
 
   async #poll(): Promise<void> {
     const { checkpointed } = this.#view;
-    for (const startedAt = performance.now(); performance.now() - startedAt < this.#waitMs; ) {
+    for (const startedAt = performance.now(); performance.now() - startedAt < this.#waitMs;) {
       await delay(POLL_MS);
       if (this.#closed) return;
       this.#view.renew();

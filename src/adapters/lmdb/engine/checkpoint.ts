@@ -6,12 +6,12 @@ import type { EncodedText } from './batch.ts';
 import type { StoreView } from './store-view.ts';
 
 /**
- * Writes the changes of the log to the base table and the event chunks. Many commits dirty few pages, because records of
- * one thread are adjacent: that is why a commit itself can be cheap.
+ * Writes the changes of the log to the base table and the event chunks. Many commits dirty few pages, because records
+ * of one thread are adjacent: that is why a commit itself can be cheap.
  *
  * It is one transaction of the base table, so it is atomic, and the base table is always the store as of one position.
- * Commits continue meanwhile, because the log has a writers' lock of its own. If several processes start a checkpoint at
- * once, the first one does it and the others find it done.
+ * Commits continue meanwhile, because the log has a writers' lock of its own. If several processes start a checkpoint
+ * at once, the first one does it and the others find it done.
  */
 export async function checkpoint(database: Database, view: StoreView): Promise<void> {
   view.renew();

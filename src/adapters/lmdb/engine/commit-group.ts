@@ -1,11 +1,25 @@
 import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
-import { type Batch, BATCH_FRAME_BYTES, ENTRY_BYTES, largestSizeOf, type LoggedEvent, MAX_BYTES_PER_CHAR, STREAM_END } from './batch.ts';
+import {
+  type Batch,
+  BATCH_FRAME_BYTES,
+  ENTRY_BYTES,
+  largestSizeOf,
+  type LoggedEvent,
+  MAX_BYTES_PER_CHAR,
+  STREAM_END,
+} from './batch.ts';
 import type { StoreView } from './store-view.ts';
 import type { LmdbTransaction, Operation } from './transaction.ts';
 
-/** The result of a transaction: on disk; to be run again; or refused, because one of its updates threw or the commit failed. */
-export type CommitOutcome = { readonly kind: 'committed' } | { readonly kind: 'conflict' } | { readonly kind: 'failed'; readonly error: unknown };
+/**
+ * The result of a transaction: on disk; to be run again; or refused, because one of its updates threw or the commit
+ * failed.
+ */
+export type CommitOutcome =
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'failed'; readonly error: unknown };
 
 /** The state of the group that one operation of a transaction has replaced. */
 interface Replaced {
@@ -41,9 +55,9 @@ export class CommitGroup {
   }
 
   /**
-   * Validates a transaction and adds all of its writes and events, or none. Returns null if it does not fit into the batch
-   * together with the transactions before it: it must wait for the next group, and so must those after it. A transaction that
-   * is too large for any batch fails with `payload_too_large`.
+   * Validates a transaction and adds all of its writes and events, or none. Returns null if it does not fit into the
+   * batch together with the transactions before it: it must wait for the next group, and so must those after it. A
+   * transaction that is too large for any batch fails with `payload_too_large`.
    */
   add(transaction: LmdbTransaction): CommitOutcome | null {
     const outcome = this.#validate(transaction) ?? this.#add(transaction);
@@ -92,8 +106,8 @@ export class CommitGroup {
   }
 
   /**
-   * At most how many bytes the batch has with these events. The texts are measured only if the batch may be too large by their
-   * number of characters.
+   * At most how many bytes the batch has with these events. The texts are measured only if the batch may be too large
+   * by their number of characters.
    */
   #sizeWith(events: readonly LoggedEvent[]): number {
     for (const { stream, text } of events) {
@@ -101,7 +115,9 @@ export class CommitGroup {
       this.#headerBytes += ENTRY_BYTES + stream.length;
     }
     const most = this.#headerBytes + MAX_BYTES_PER_CHAR * this.#textLength;
-    return most <= this.#largestBytes ? most : largestSizeOf({ writes: this.#writes, events: [...this.#events, ...events] });
+    return most <= this.#largestBytes
+      ? most
+      : largestSizeOf({ writes: this.#writes, events: [...this.#events, ...events] });
   }
 
   /** The streams to which events were added, or that end. */
@@ -118,7 +134,10 @@ export class CommitGroup {
   #write({ partition, key, value, change }: Operation): Replaced {
     let values = this.#writes.get(partition);
     const earlier = values?.get(key);
-    const next = change === undefined ? value : change(earlier === undefined ? this.#view.get(partition, key) : (earlier ?? undefined));
+    const next =
+      change === undefined
+        ? value
+        : change(earlier === undefined ? this.#view.get(partition, key) : (earlier ?? undefined));
     if (values === undefined) {
       this.#writes.set(partition, (values = new Map<string, string | null>()));
       this.#headerBytes += ENTRY_BYTES + partition.length;
@@ -142,7 +161,10 @@ export class CommitGroup {
   #assignPositions(transaction: LmdbTransaction): LoggedEvent[] {
     const events: LoggedEvent[] = [];
     for (const { stream, render } of transaction.events) {
-      const last = events.findLast((other) => other.stream === stream)?.seq ?? this.#lastSeq.get(stream) ?? this.#committedLast(stream);
+      const last =
+        events.findLast((other) => other.stream === stream)?.seq ??
+        this.#lastSeq.get(stream) ??
+        this.#committedLast(stream);
       const seq = render === null ? STREAM_END : last + 1;
       if (last !== STREAM_END) events.push({ stream, seq, text: render?.(seq) ?? '' });
       else if (render !== null) throw new CollabError('environment_not_found', 'The environment has been deleted');
@@ -157,5 +179,8 @@ export class CommitGroup {
 }
 
 function tooLarge(bytes: number, most: number): CollabError {
-  return new CollabError('payload_too_large', `The change is too large to be stored: it takes ${bytes} bytes of the log, and one commit takes at most ${most}`);
+  return new CollabError(
+    'payload_too_large',
+    `The change is too large to be stored: it takes ${bytes} bytes of the log, and one commit takes at most ${most}`,
+  );
 }

@@ -5,9 +5,10 @@ import { FRAME_BYTES } from './batch.ts';
 import { type LogFile, nextLogIndex, readLogValue } from '../env/log-file.ts';
 
 /**
- * The write-ahead log is a ring of WAL records of one size that are overwritten again and again. That keeps LMDB's list of
- * free pages short: it is searched, merged and saved with every commit, and took a third of all CPU time with a log that
- * grows at one end and is removed at the other. 2 000 bytes with key and node header fit twice into a page of 4 096.
+ * The write-ahead log is a ring of WAL records of one size that are overwritten again and again. That keeps LMDB's list
+ * of free pages short: it is searched, merged and saved with every commit, and took a third of all CPU time with a log
+ * that grows at one end and is removed at the other. 2 000 bytes with key and node header fit twice into a page of 4
+ * 096.
  */
 const RECORD_BYTES = 2_000;
 /**
@@ -43,7 +44,10 @@ export function bytesBetween(from: number, to: number): number {
   return (to - from) * RECORD_BYTES;
 }
 
-/** Whether a batch that ends at `end` fits into the ring of a log while the base table has everything up to `checkpointed`. */
+/**
+ * Whether a batch that ends at `end` fits into the ring of a log while the base table has everything up to
+ * `checkpointed`.
+ */
 export function hasSpace({ ringRecords }: LogFile, checkpointed: number, end: number): boolean {
   // One WAL record stays free for the seal.
   return end - checkpointed < ringRecords;
@@ -69,8 +73,8 @@ export function appendToLog(log: LogFile, start: number, bytes: Buffer): void {
 }
 
 /**
- * Ends the log at `end` permanently: reads that come to `end` and commits throw `LogRotated` with `generation` from then on.
- * Inside a write transaction.
+ * Ends the log at `end` permanently: reads that come to `end` and commits throw `LogRotated` with `generation` from
+ * then on. Inside a write transaction.
  */
 export function sealLog(log: LogFile, end: number, generation: number): void {
   const seal = Buffer.alloc(4);
@@ -95,7 +99,8 @@ export function copyLog(from: LogFile, to: LogFile, start: number, end: number):
 /**
  * Reads the batch that begins at `start` into memory of the arena; returns undefined at the end of the log.
  *
- * @param expected returned itself if the log has the same bytes: the process that wrote a batch need not verify its checksum
+ * @param expected returned itself if the log has the same bytes: the process that wrote a batch need not verify its
+ *   checksum
  * @throws {LogOverwritten} when `start` has been overwritten
  * @throws {LogRotated} when the log is sealed at `start`
  * @throws {DataError} when the content is damaged

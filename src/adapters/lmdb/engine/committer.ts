@@ -32,9 +32,9 @@ const MAX_GATHER_ITERATIONS = 5;
 class LogFull extends Error {}
 
 /**
- * Group commit: the transactions that arrive while one commit is written and flushed form the next. A group is one batch
- * in the log. Each of its transactions is validated against everything committed before it and against the transactions
- * before it in the group, and is written completely or not at all.
+ * Group commit: the transactions that arrive while one commit is written and flushed form the next. A group is one
+ * batch in the log. Each of its transactions is validated against everything committed before it and against the
+ * transactions before it in the group, and is written completely or not at all.
  */
 export class Committer {
   readonly #database: Database;
@@ -81,18 +81,26 @@ export class Committer {
   }
 
   /**
-   * Lets more transactions join the next group, for as long as they arrive, for a few event loop iterations at most: clients
-   * that were just answered send their next request, and one group of 64 costs much less than two alternating groups of 32.
+   * Lets more transactions join the next group, for as long as they arrive, for a few event loop iterations at most:
+   * clients that were just answered send their next request, and one group of 64 costs much less than two alternating
+   * groups of 32.
    */
   async #gather(): Promise<void> {
     await nextIteration();
-    for (let iterations = 1, length = 0; iterations < MAX_GATHER_ITERATIONS && this.#queue.length > length; iterations++) {
+    for (
+      let iterations = 1, length = 0;
+      iterations < MAX_GATHER_ITERATIONS && this.#queue.length > length;
+      iterations++
+    ) {
       length = this.#queue.length;
       await nextIteration();
     }
   }
 
-  /** `#commitGroup`, or all of the group has failed: the log could not be read after the commit, or its next file not be opened. */
+  /**
+   * `#commitGroup`, or all of the group has failed: the log could not be read after the commit, or its next file not be
+   * opened.
+   */
   async #commitOrFail(group: PendingCommit[]): Promise<number> {
     try {
       return await this.#commitGroup(group);
@@ -156,7 +164,8 @@ export class Committer {
     if (batch.writes.size === 0 && batch.events.length === 0) return false;
     const encoded = encodeBatch(batch, this.#view.arena);
     // The group bounds this. If it were written all the same, no process could read the log any more.
-    if (encoded.bytes.byteLength > largestBatchBytes(log.ringRecords)) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
+    if (encoded.bytes.byteLength > largestBatchBytes(log.ringRecords))
+      throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
     const start = this.#view.head;
     const end = endOf(start, encoded.bytes.byteLength);
     if (!hasSpace(log, this.#view.checkpointed, end)) throw new LogFull();

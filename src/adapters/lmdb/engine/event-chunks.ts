@@ -14,8 +14,8 @@ export interface ChunkTable {
 }
 
 /**
- * The events on disk: per stream, chunks of consecutive events in order. Writes belong inside a write transaction of the
- * base table.
+ * The events on disk: per stream, chunks of consecutive events in order. Writes belong inside a write transaction of
+ * the base table.
  */
 export class EventChunks {
   readonly #table: Database['eventChunks'];
@@ -45,7 +45,12 @@ export class EventChunks {
   read(stream: string, since: number, last: number, page: EventPage): void {
     const { start, end } = keyRange(stream);
     // The chunk that has the first of these events begins at or before it.
-    const [first = start] = this.#table.getKeys({ start: chunkKey(stream, since + 1), end: start, reverse: true, limit: 1 });
+    const [first = start] = this.#table.getKeys({
+      start: chunkKey(stream, since + 1),
+      end: start,
+      reverse: true,
+      limit: 1,
+    });
     for (const { key, value } of this.#table.getRange({ start: first, end })) {
       const firstSeq = firstSeqOf(key);
       for (const [i, text] of decodeEventChunk(key, value).entries()) {
@@ -58,7 +63,7 @@ export class EventChunks {
 
   /** Appends consecutive events, of which the first is at `firstSeq`. */
   append(stream: string, firstSeq: number, encodedTexts: readonly EncodedText[]): void {
-    for (let from = 0; from < encodedTexts.length; ) {
+    for (let from = 0; from < encodedTexts.length;) {
       const to = from + countInChunk(encodedTexts, from, this.#bounds);
       const key = chunkKey(stream, firstSeq + from);
       void this.#table.put(key, asBinary(encodeEventChunk(key, encodedTexts.slice(from, to))) as unknown as string);
@@ -83,7 +88,7 @@ export class EventChunks {
   /** The names of the streams that have chunks, in order. */
   streams(): string[] {
     const streams: string[] = [];
-    for (let start = ''; ; ) {
+    for (let start = ''; ;) {
       const [key] = this.#table.getKeys({ start, limit: 1 });
       if (key === undefined) return streams;
       const stream = key.slice(0, key.indexOf(' '));
@@ -94,7 +99,11 @@ export class EventChunks {
 }
 
 /** How many of the events from index `from` on are stored in one chunk: at least one. */
-function countInChunk(encodedTexts: readonly EncodedText[], from: number, { chunkEvents, chunkBytes }: ChunkBounds): number {
+function countInChunk(
+  encodedTexts: readonly EncodedText[],
+  from: number,
+  { chunkEvents, chunkBytes }: ChunkBounds,
+): number {
   let bytes = 0;
   let count = 0;
   for (const { start, end } of encodedTexts.slice(from, from + chunkEvents)) {

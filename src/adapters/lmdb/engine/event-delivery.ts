@@ -75,10 +75,14 @@ class EncodedEvent implements StoredEvent {
     this.#encoded = encoded;
   }
 
-  /** Throws once the followers have been called, unless it was read before: the bytes of the encoded text may be freed then. */
+  /**
+   * Throws once the followers have been called, unless it was read before: the bytes of the encoded text may be freed
+   * then.
+   */
   get text(): string {
     this.decode();
-    if (this.#text === undefined) throw new Error('The text of a new event can be read only while its follower is called');
+    if (this.#text === undefined)
+      throw new Error('The text of a new event can be read only while its follower is called');
     return this.#text;
   }
 

@@ -23,7 +23,9 @@ export class EventLog {
   /** Streams that have ended since this process opened the store -> position of the commit that ended them. */
   readonly #ends = new Map<string, number>();
 
-  /** @param prepareTableRead called before chunks are read (`StoreView.prepareTableRead`); may call `append` and `drop` */
+  /**
+   * @param prepareTableRead called before chunks are read (`StoreView.prepareTableRead`); may call `append` and `drop`
+   */
   constructor(database: Pick<Database, 'eventChunks' | 'bounds'>, prepareTableRead: () => void) {
     this.#chunks = new EventChunks(database);
     this.#reloadEvents = database.bounds.reloadEvents;
@@ -40,7 +42,10 @@ export class EventLog {
     return (this.#tails.get(stream)?.last ?? 0) >= seq;
   }
 
-  /** Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has ended. */
+  /**
+   * Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has
+   * ended.
+   */
   append(stream: string, seq: number, encoded: EncodedText, position: number): boolean {
     let tail = this.#tails.get(stream);
     if (tail === undefined) {
@@ -88,22 +93,32 @@ export class EventLog {
     return this.#chunks.first(stream) ?? firstIn(this.#tail(stream));
   }
 
-  /** Writes what was committed after `from` and up to `position` to the chunks; inside a write transaction of the base table. */
+  /**
+   * Writes what was committed after `from` and up to `position` to the chunks; inside a write transaction of the base
+   * table.
+   */
   checkpoint(from: number, position: number): void {
     for (const [stream, end] of this.#ends) if (end > from && end <= position) this.#chunks.remove(stream);
     for (const [stream, tail] of this.#tails) {
       const firstInTail = firstIn(tail);
       const first = Math.max(0, this.#chunks.last(stream) + 1 - firstInTail);
-      this.#chunks.append(stream, firstInTail + first, tail.encodedTexts.slice(first, countUpTo(tail.encodedTexts, position)));
+      this.#chunks.append(
+        stream,
+        firstInTail + first,
+        tail.encodedTexts.slice(first, countUpTo(tail.encodedTexts, position)),
+      );
     }
   }
 
   /** Drops from memory the events committed at or before `position`: the chunks have them. */
   drop(position: number): void {
-    for (const tail of this.#tails.values()) tail.encodedTexts = tail.encodedTexts.slice(countUpTo(tail.encodedTexts, position));
+    for (const tail of this.#tails.values())
+      tail.encodedTexts = tail.encodedTexts.slice(countUpTo(tail.encodedTexts, position));
   }
 
-  /** Removes chunks that end at or before `seq`, but never the last one; inside a write transaction of the base table. */
+  /**
+   * Removes chunks that end at or before `seq`, but never the last one; inside a write transaction of the base table.
+   */
   trim(stream: string, seq: number): void {
     this.#chunks.trim(stream, seq);
   }
@@ -124,7 +139,7 @@ export class EventLog {
     }
     for (const stream of this.#chunks.streams()) {
       const tail = this.#tail(stream);
-      for (let since = seen.get(stream) ?? 0; since < tail.last; ) {
+      for (let since = seen.get(stream) ?? 0; since < tail.last;) {
         const events = this.read(stream, since, this.#reloadEvents, Infinity);
         if (events.length === 0) break;
         for (const event of events) yield [stream, event];

@@ -19,7 +19,10 @@ export class EventPage {
     return this.#isFull;
   }
 
-  /** Adds the next event, unless it is too long and not the first; then the page is full. Do not call it for a page that is full. */
+  /**
+   * Adds the next event, unless it is too long and not the first; then the page is full. Do not call it for a page that
+   * is full.
+   */
   add(seq: number, text: string): void {
     this.#chars += text.length;
     if (this.#chars > this.#maxChars && this.events.length > 0) {

@@ -1,4 +1,7 @@
-/** Reads in one callback after which the view is brought up to date again, so that a long run of reads does not keep one snapshot of the base table. */
+/**
+ * Reads in one callback after which the view is brought up to date again, so that a long run of reads does not keep one
+ * snapshot of the base table.
+ */
 const READS_PER_SNAPSHOT = 256;
 
 const RESOLVED = Promise.resolve();
@@ -7,9 +10,9 @@ const RESOLVED = Promise.resolve();
 let localCommits = 0;
 
 /**
- * Decides how long a store view may serve reads without reading the log again: until the microtasks of the current callback
- * of the event loop have run. A later callback may handle bytes that arrived after the log was read, and their sender may
- * know of a commit that the view lacks (docs/decisions/0015-fresh-reads.md).
+ * Decides how long a store view may serve reads without reading the log again: until the microtasks of the current
+ * callback of the event loop have run. A later callback may handle bytes that arrived after the log was read, and their
+ * sender may know of a commit that the view lacks (docs/decisions/0015-fresh-reads.md).
  */
 export class Freshness {
   readonly #release: () => void;
@@ -36,9 +39,9 @@ export class Freshness {
   }
 
   /**
-   * Marks the view as fresh; the caller has just brought it up to date. Node runs the microtasks of a
-   * callback and then the queue of `nextTick` before the next callback. If the caller announces input, the view stays fresh
-   * until then, and at most until the end of the event loop iteration.
+   * Marks the view as fresh; the caller has just brought it up to date. Node runs the microtasks of a callback and then
+   * the queue of `nextTick` before the next callback. If the caller announces input, the view stays fresh until then,
+   * and at most until the end of the event loop iteration.
    */
   start(): void {
     this.#freshAt = localCommits;

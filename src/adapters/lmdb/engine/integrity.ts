@@ -15,7 +15,10 @@ const ATTEMPTS = 3;
  *
  * @param requireOpen throws if the database has been closed; called before each use of it
  */
-export async function* findFaults({ table, eventChunks }: Database, requireOpen: () => void): AsyncIterable<StoreFault> {
+export async function* findFaults(
+  { table, eventChunks }: Database,
+  requireOpen: () => void,
+): AsyncIterable<StoreFault> {
   yield* faultsOf({ name: 'base table', table, read: textOfValue }, requireOpen);
   yield* faultsOf({ name: 'event chunks', table: eventChunks, read: decodeEventChunk }, requireOpen);
 }
@@ -27,7 +30,10 @@ interface CheckedTable<V> {
   readonly read: (key: string, value: V) => unknown;
 }
 
-async function* faultsOf<V>({ name, table, read }: CheckedTable<V>, requireOpen: () => void): AsyncIterable<StoreFault> {
+async function* faultsOf<V>(
+  { name, table, read }: CheckedTable<V>,
+  requireOpen: () => void,
+): AsyncIterable<StoreFault> {
   let counts = '';
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const faults: StoreFault[] = [];

@@ -13,8 +13,9 @@ export function logBytes({ path, generation }: Database): number {
 
 /**
  * Continues the log in a new file, its next generation, which begins with what is not in the base table. Every process
- * finds the seal where the old file ends, or when it commits, and switches to the new one. After a crash at any point one
- * log has every commit (docs/decisions/0017-log-rotation.md). The old file stays until no process has a snapshot of it.
+ * finds the seal where the old file ends, or when it commits, and switches to the new one. After a crash at any point
+ * one log has every commit (docs/decisions/0017-log-rotation.md). The old file stays until no process has a snapshot of
+ * it.
  */
 export async function rotateLog(database: Database, view: StoreView): Promise<void> {
   const { log: old, path } = database;
@@ -25,7 +26,9 @@ export async function rotateLog(database: Database, view: StoreView): Promise<vo
       if (database.log !== old) return;
       view.catchUp();
       const { checkpointed, head } = view;
-      next = makeLog(path, generation, (log) => copyLog(old, log, checkpointed, head), { ringRecords: old.ringRecords });
+      next = makeLog(path, generation, (log) => copyLog(old, log, checkpointed, head), {
+        ringRecords: old.ringRecords,
+      });
       sealLog(old, head, generation);
     });
   } catch (error) {
@@ -38,7 +41,9 @@ export async function rotateLog(database: Database, view: StoreView): Promise<vo
   await Promise.all([replaceLog(database, generation, next), recordRotation(database)]);
 }
 
-/** Records the generation that this process uses, if a crash has kept the process that rotated the log from doing so. */
+/**
+ * Records the generation that this process uses, if a crash has kept the process that rotated the log from doing so.
+ */
 export async function recordRotation(database: Database): Promise<void> {
   if (recordedGeneration(database) >= database.generation) return;
   await database.root.transaction(() => recordGeneration(database, database.generation));

@@ -2,8 +2,9 @@ import type { Entry, RangeOptions } from '../../../ports/store.ts';
 import { type EncodedPartition, type EncodedText, textOf } from './batch.ts';
 
 /**
- * The changes of the log that are not in the base table yet, in memory: partition -> key -> newest value, with the position
- * of the commit that wrote it. A commit also validates its reads here: was this key written after that position?
+ * The changes of the log that are not in the base table yet, in memory: partition -> key -> newest value, with the
+ * position of the commit that wrote it. A commit also validates its reads here: was this key written after that
+ * position?
  */
 export class Memtable {
   readonly #partitions = new Map<string, MemtablePartition>();
@@ -38,7 +39,8 @@ export class Memtable {
   *between(from: number, to: number): Iterable<[partition: string, key: string, encoded: EncodedText]> {
     for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {
       const changed = this.#partitions.get(partition) as MemtablePartition;
-      for (const key of changed.keysBetween(from, to).sort(byteOrder)) yield [partition, key, changed.get(key) as EncodedText];
+      for (const key of changed.keysBetween(from, to).sort(byteOrder))
+        yield [partition, key, changed.get(key) as EncodedText];
     }
   }
 
@@ -113,7 +115,8 @@ export class MemtablePartition {
   ordered(): readonly string[] {
     const unsorted = this.#unsorted;
     if (this.#ordered === undefined) this.#ordered = [...this.#encodedTexts.keys()].sort(byteOrder);
-    else if (unsorted.length * FEW < this.#ordered.length) for (const key of unsorted) this.#ordered.splice(positionOf(this.#ordered, key), 0, key);
+    else if (unsorted.length * FEW < this.#ordered.length)
+      for (const key of unsorted) this.#ordered.splice(positionOf(this.#ordered, key), 0, key);
     else if (unsorted.length > 0) this.#ordered = mergeSorted(this.#ordered, unsorted.sort(byteOrder));
     this.#unsorted = [];
     return this.#ordered;
@@ -142,7 +145,11 @@ export function byteOrder(a: string, b: string): number {
  *
  * @param table the entries of the base table within the range and in its direction; read only as far as needed
  */
-export function mergeRange(table: Iterable<Entry>, changed: MemtablePartition | undefined, options: RangeOptions): Entry[] {
+export function mergeRange(
+  table: Iterable<Entry>,
+  changed: MemtablePartition | undefined,
+  options: RangeOptions,
+): Entry[] {
   const { reverse = false, limit = Number.POSITIVE_INFINITY } = options;
   const entries: Entry[] = [];
   if (limit <= 0) return entries;
@@ -158,7 +165,12 @@ export function mergeRange(table: Iterable<Entry>, changed: MemtablePartition | 
   };
   for (const entry of table) {
     let key = nextKey();
-    for (; key !== undefined && entries.length < limit && (reverse ? key > entry.key : key < entry.key); key = nextKey()) takeEncoded(key);
+    for (
+      ;
+      key !== undefined && entries.length < limit && (reverse ? key > entry.key : key < entry.key);
+      key = nextKey()
+    )
+      takeEncoded(key);
     if (entries.length >= limit) return entries;
     if (key === entry.key) takeEncoded(key);
     else entries.push(entry);
@@ -169,7 +181,10 @@ export function mergeRange(table: Iterable<Entry>, changed: MemtablePartition | 
 }
 
 /** The keys in the range: those at the positions from `first` to before `end`. */
-function positionsOf(ordered: readonly string[], { prefix = '', after, reverse }: RangeOptions): { first: number; end: number } {
+function positionsOf(
+  ordered: readonly string[],
+  { prefix = '', after, reverse }: RangeOptions,
+): { first: number; end: number } {
   let first = positionOf(ordered, prefix);
   // Characters of keys are below 0x7f, so this is past every key with the prefix.
   let end = positionOf(ordered, `${prefix}\u007f`);
@@ -182,7 +197,7 @@ function positionsOf(ordered: readonly string[], { prefix = '', after, reverse }
 /** The position of the first key that is not below `key`: a binary search. */
 function positionOf(ordered: readonly string[], key: string): number {
   let low = 0;
-  for (let high = ordered.length; low < high; ) {
+  for (let high = ordered.length; low < high;) {
     const middle = (low + high) >>> 1;
     if ((ordered[middle] as string) < key) low = middle + 1;
     else high = middle;

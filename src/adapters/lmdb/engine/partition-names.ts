@@ -3,17 +3,28 @@ import { byteOrder } from './memtable.ts';
 import type { StoreView } from './store-view.ts';
 
 /**
- * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order. Reads one key of the
- * base table per name.
+ * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order. Reads one key of
+ * the base table per name.
  */
-export function partitionNames({ table }: Database, view: StoreView, prefix: string, after: string, limit: number): string[] {
+export function partitionNames(
+  { table }: Database,
+  view: StoreView,
+  prefix: string,
+  after: string,
+  limit: number,
+): string[] {
   view.prepareTableRead();
   const matches = (name: string): boolean => name.startsWith(prefix) && name > after;
   const inMemtable = [...view.memtable.partitions()].filter(matches).sort(byteOrder);
   const names: string[] = [];
   let next = 0;
   const takeFromMemtable = (before: string | undefined): void => {
-    while (names.length < limit && next < inMemtable.length && (before === undefined || (inMemtable[next] as string) < before)) names.push(inMemtable[next++] as string);
+    while (
+      names.length < limit &&
+      next < inMemtable.length &&
+      (before === undefined || (inMemtable[next] as string) < before)
+    )
+      names.push(inMemtable[next++] as string);
   };
   let start = after > prefix ? `${after}!` : prefix;
   while (names.length < limit) {

@@ -19,9 +19,9 @@ interface Sighting {
 }
 
 /**
- * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been replaced.
- * Such a log stays while a process of this machine has it open, so that this process can be named: every process that runs
- * closes it within a second, when it finds the seal.
+ * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been
+ * replaced. Such a log stays while a process of this machine has it open, so that this process can be named: every
+ * process that runs closes it within a second, when it finds the seal.
  *
  * It never opens a replaced log: this process, or another one that waits for it, may have a commit to it under way
  * (docs/decisions/0012-opening-lock.md).
@@ -47,12 +47,21 @@ export class Snapshots {
       const before = this.#seen.get(key) ?? { firstSeen: now, fileBytes, cpuTicks, ranAt: now };
       const sighting = before.cpuTicks === cpuTicks ? before : { ...before, cpuTicks, ranAt: now };
       seen.set(key, sighting);
-      found.push({ table, pid, heldMs: now - sighting.firstSeen, idleMs: now - sighting.ranAt, grownBytes: fileBytes - sighting.fileBytes, ...processInfo(pid) });
+      found.push({
+        table,
+        pid,
+        heldMs: now - sighting.firstSeen,
+        idleMs: now - sighting.ranAt,
+        grownBytes: fileBytes - sighting.fileBytes,
+        ...processInfo(pid),
+      });
     };
     const { root, log, generation } = this.#database;
     for (const { pid, snapshot } of otherReaders(root)) if (snapshot !== null) add('tree', '', pid, snapshot);
-    for (const replaced of this.#replaced()) for (const pid of this.#openedBy(replaced)) add('log', logFolder(replaced), pid, 0);
-    for (const { pid, snapshot } of otherReaders(log)) if (snapshot !== null) add('log', logFolder(generation), pid, snapshot);
+    for (const replaced of this.#replaced())
+      for (const pid of this.#openedBy(replaced)) add('log', logFolder(replaced), pid, 0);
+    for (const { pid, snapshot } of otherReaders(log))
+      if (snapshot !== null) add('log', logFolder(generation), pid, snapshot);
     this.#seen = seen;
     return found;
   }
@@ -63,19 +72,26 @@ export class Snapshots {
     return killIfFileOpen(pid, join(this.#database.path, DATA_FILE));
   }
 
-  /** Frees the reader slots of processes that have ended: one that is killed during a read keeps its snapshot until then. */
+  /**
+   * Frees the reader slots of processes that have ended: one that is killed during a read keeps its snapshot until
+   * then.
+   */
   freeDeadReaders(): void {
     const { root, log } = this.#database;
     root.readerCheck();
     log.readerCheck();
   }
 
-  /** Removes replaced logs that no other process of this machine has open. One of another container keeps its files open without their names. */
+  /**
+   * Removes replaced logs that no other process of this machine has open. One of another container keeps its files open
+   * without their names.
+   */
   removeReplaced(): void {
     const { path } = this.#database;
     finishRemovals(path);
     const recorded = recordedGeneration(this.#database);
-    for (const generation of this.#replaced()) if (generation < recorded && this.#openedBy(generation).length === 0) removeLog(path, generation);
+    for (const generation of this.#replaced())
+      if (generation < recorded && this.#openedBy(generation).length === 0) removeLog(path, generation);
   }
 
   /** The generations before the current one that still have a folder. */

@@ -14,8 +14,9 @@ import { mergeRange, Memtable } from './memtable.ts';
 import { TableCache } from './table-cache.ts';
 
 /**
- * One process's view of the store at one position of the log: the base table on disk, and in memory the changes of the log
- * since, with the caches above them. Everything here is synchronous; `refresh` brings the view to the end of the log as committed by any process.
+ * One process's view of the store at one position of the log: the base table on disk, and in memory the changes of the
+ * log since, with the caches above them. Everything here is synchronous; `refresh` brings the view to the end of the
+ * log as committed by any process.
  */
 export class StoreView {
   readonly memtable = new Memtable();
@@ -34,7 +35,9 @@ export class StoreView {
   /** Position up to which the memtable has been dropped. */
   #dropped: number;
   #backlogSince = 0;
-  /** A commit of this process that may be read back from the log before its promise resolves: it need not be decoded. */
+  /**
+   * A commit of this process that may be read back from the log before its promise resolves: it need not be decoded.
+   */
   #expected: { start: number; batch: EncodedBatch } | undefined;
 
   /** @param report called with what a follower throws, and when a log that was replaced cannot be closed */
@@ -76,9 +79,9 @@ export class StoreView {
   }
 
   /**
-   * Brings the view up to date with every commit of every process that was made before the current callback of the event
-   * loop began, and calls the followers with new events. Within one callback and its microtasks only the first call reads
-   * the log.
+   * Brings the view up to date with every commit of every process that was made before the current callback of the
+   * event loop began, and calls the followers with new events. Within one callback and its microtasks only the first
+   * call reads the log.
    */
   refresh(): void {
     if (!this.#freshness.countRead()) this.#refreshFromLog();
@@ -102,10 +105,14 @@ export class StoreView {
     return this.#freshness.expireOnInput();
   }
 
-  /** Whether this view shows the announced growth, and the followers were called with it; false if that is not known. */
+  /**
+   * Whether this view shows the announced growth, and the followers were called with it; false if that is not known.
+   */
   has(growth: Growth | null): boolean {
     if (growth === null || this.#delivery.isBehind) return false;
-    return [...growth].every(([stream, seq]) => (seq === null ? this.events.hasEnded(stream) : this.events.isKnownUpTo(stream, seq)));
+    return [...growth].every(([stream, seq]) =>
+      seq === null ? this.events.hasEnded(stream) : this.events.isKnownUpTo(stream, seq),
+    );
   }
 
   /** Ends the read transactions; the next read brings the view up to date and begins new ones. */
@@ -116,7 +123,8 @@ export class StoreView {
   }
 
   /**
-   * Reads the log to its end, in the current read transaction or inside a write transaction. Does not call the followers.
+   * Reads the log to its end, in the current read transaction or inside a write transaction. Does not call the
+   * followers.
    *
    * @throws {LogRotated} when it continues in another file
    */
@@ -134,9 +142,9 @@ export class StoreView {
   }
 
   /**
-   * Call this right before a read of the base table or the event chunks, in the same synchronous run. lmdb-js renews their
-   * snapshot by itself; when it has a checkpoint that this view does not know, the log is read at least as far. Does not
-   * call the followers.
+   * Call this right before a read of the base table or the event chunks, in the same synchronous run. lmdb-js renews
+   * their snapshot by itself; when it has a checkpoint that this view does not know, the log is read at least as far.
+   * Does not call the followers.
    */
   prepareTableRead(): void {
     if (checkpointText(this.#database) === this.#checkpointText) return;
@@ -165,7 +173,9 @@ export class StoreView {
   /** The value of a record; undefined if there is none. */
   get(partition: string, key: string): string | undefined {
     const encoded = this.memtable.get(partition, key);
-    return encoded === undefined ? this.#tableCache.get(partition, key, () => this.#readTable(partition, key)) : textOf(encoded);
+    return encoded === undefined
+      ? this.#tableCache.get(partition, key, () => this.#readTable(partition, key))
+      : textOf(encoded);
   }
 
   /** As `Reader.range`. */
@@ -186,7 +196,10 @@ export class StoreView {
     return this.#delivery.follow(listener);
   }
 
-  /** As `renew`, of the log alone: reads one WAL record if there is nothing new. The base table follows when it is read (`prepareTableRead`). */
+  /**
+   * As `renew`, of the log alone: reads one WAL record if there is nothing new. The base table follows when it is read
+   * (`prepareTableRead`).
+   */
   #refreshFromLog(): void {
     this.#database.root.resetReadTxn();
     endLogSnapshot(this.#database.log);
@@ -200,7 +213,10 @@ export class StoreView {
     this.#freshness.start();
   }
 
-  /** As `catchUp`, and switches to the next generation of the log where this one is sealed. Not inside a write transaction. */
+  /**
+   * As `catchUp`, and switches to the next generation of the log where this one is sealed. Not inside a write
+   * transaction.
+   */
   #catchUpAcrossRotations(): void {
     for (;;) {
       try {
@@ -220,7 +236,12 @@ export class StoreView {
   }
 
   #readNext(): Buffer | undefined {
-    return readLog(this.#database.log, this.#head, this.arena, this.#expected?.start === this.#head ? this.#expected.batch.bytes : undefined);
+    return readLog(
+      this.#database.log,
+      this.#head,
+      this.arena,
+      this.#expected?.start === this.#head ? this.#expected.batch.bytes : undefined,
+    );
   }
 
   /** Moves to the newest snapshot of the base table. */
@@ -256,9 +277,13 @@ export class StoreView {
     const text = checkpointText(this.#database);
     if (text === this.#checkpointText) return;
     const position = checkpointPosition(text);
-    if (position > this.#head) throw new LogOverwritten(`the base table has the log up to ${position}, this process has read it up to ${this.#head}`);
+    if (position > this.#head)
+      throw new LogOverwritten(
+        `the base table has the log up to ${position}, this process has read it up to ${this.#head}`,
+      );
     this.#checkpointText = text;
-    // Changes written by the previous checkpoint are kept until now: commits that began in between are validated against them.
+    // Changes written by the previous checkpoint are kept until now: commits that began in between are validated
+    // against them.
     this.#drop(this.#checkpointed);
     this.#checkpointed = position;
     this.#backlogSince = performance.now();
@@ -290,7 +315,8 @@ export class StoreView {
     this.#checkpointText = checkpointText(this.#database);
     this.#checkpointed = checkpointPosition(this.#checkpointText);
     this.#head = this.#dropped = this.#checkpointed;
-    for (const [stream, event] of this.events.reloadFromChunks()) if (this.#delivery.hasFollowers) this.#delivery.add(stream, event);
+    for (const [stream, event] of this.events.reloadFromChunks())
+      if (this.#delivery.hasFollowers) this.#delivery.add(stream, event);
     this.arena.release(this.#checkpointed);
     // The generation that this process has read may have ended before the position that it is at now.
     const generation = recordedGeneration(this.#database);

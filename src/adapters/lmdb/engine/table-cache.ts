@@ -2,9 +2,9 @@
 const LONGEST_KEPT = 4_096;
 
 /**
- * Caches values of the base table, for keys that the memtable does not have. Only a checkpoint changes the base table, and
- * only with values that the memtable has until then: so a value is never stale as long as its key is deleted here when the
- * memtable drops it.
+ * Caches values of the base table, for keys that the memtable does not have. Only a checkpoint changes the base table,
+ * and only with values that the memtable has until then: so a value is never stale as long as its key is deleted here
+ * when the memtable drops it.
  */
 export class TableCache {
   readonly #partitions = new Map<string, Map<string, string | undefined>>();

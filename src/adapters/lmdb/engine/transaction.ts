@@ -10,8 +10,18 @@ interface Read {
 
 /** A buffered write: a `value` (undefined: delete), or a `change` to be evaluated at commit. */
 export type Operation =
-  | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
-  | { readonly partition: string; readonly key: string; readonly value?: undefined; readonly change: (current: string | undefined) => string | undefined };
+  | {
+      readonly partition: string;
+      readonly key: string;
+      readonly value: string | undefined;
+      readonly change?: undefined;
+    }
+  | {
+      readonly partition: string;
+      readonly key: string;
+      readonly value?: undefined;
+      readonly change: (current: string | undefined) => string | undefined;
+    };
 
 /** An event to append to a stream; `render` is null for the end of the stream. */
 export interface Emission {

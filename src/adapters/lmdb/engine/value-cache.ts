@@ -23,7 +23,10 @@ export class ValueCache {
     this.#capacity = capacity;
   }
 
-  /** Returns the cached value of `key`, or computes it. Concurrent calls share one computation; one that rejects is not kept. */
+  /**
+   * Returns the cached value of `key`, or computes it. Concurrent calls share one computation; one that rejects is not
+   * kept.
+   */
   get<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     const known = this.#values.get(key);
     if (known !== undefined) {
@@ -101,7 +104,10 @@ export class ValueCache {
   }
 }
 
-/** Large values are texts or bytes, by themselves or as the `text` of a page or view; all others are settings, which are small. */
+/**
+ * Large values are texts or bytes, by themselves or as the `text` of a page or view; all others are settings, which are
+ * small.
+ */
 function estimateBytes(value: unknown): number {
   if (typeof value === 'string') return 64 + value.length;
   if (value instanceof Uint8Array) return 64 + value.byteLength;

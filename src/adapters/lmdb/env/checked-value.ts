@@ -8,7 +8,10 @@ const HEADER_BYTES = 5;
 /** A value of the base table as it was read. `textOfValue` returns its text. */
 export interface CheckedValue {
   readonly text: string;
-  /** CRC-32 of the key under which it was written, if the value is whole; null for a value that older formats wrote without a checksum. */
+  /**
+   * CRC-32 of the key under which it was written, if the value is whole; null for a value that older formats wrote
+   * without a checksum.
+   */
   readonly keySum: number | null;
 }
 
@@ -20,10 +23,14 @@ export const valueEncoder = {
   /** @param size the size of the content, which is at the beginning of `bytes`; other values are not sizes */
   decode(bytes: Buffer, size: unknown): CheckedValue {
     const end = typeof size === 'number' ? size : bytes.length;
-    // Values of format 3 and before begin with a printable ASCII character. A flipped bit in the mark does not give one.
+    // Values of format 3 and before begin with a printable ASCII character. A flipped bit in the mark does not give
+    // one.
     if (end === 0 || isPrintable(bytes[0] as number)) return { text: bytes.toString('utf8', 0, end), keySum: null };
     if (end < HEADER_BYTES || bytes[0] !== MARK) return { text: '', keySum: -1 };
-    return { text: bytes.toString('utf8', HEADER_BYTES, end), keySum: (bytes.readUInt32LE(1) ^ crc32(bytes.subarray(HEADER_BYTES, end))) >>> 0 };
+    return {
+      text: bytes.toString('utf8', HEADER_BYTES, end),
+      keySum: (bytes.readUInt32LE(1) ^ crc32(bytes.subarray(HEADER_BYTES, end))) >>> 0,
+    };
   },
 };
 
@@ -43,7 +50,9 @@ export function encodeValue(key: string, text: Uint8Array): Buffer {
  */
 export function textOfValue(key: string, { text, keySum }: CheckedValue): string {
   if (keySum === null || keySum === crc32(key)) return text;
-  throw new DataError(`The store is damaged: the record ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
+  throw new DataError(
+    `The store is damaged: the record ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`,
+  );
 }
 
 /** Adds a checksum to a number that is stored beside the base table under `key`. */
@@ -59,7 +68,9 @@ export function encodeNumber(key: string, value: number): string {
 export function decodeNumber(key: string, text: string): number {
   const [, digits = '', sum] = /^(\d+) ([0-9a-f]{8})$/.exec(text) ?? [];
   if (sum === sumOf(key, digits)) return Number(digits);
-  throw new DataError(`The store is damaged: its entry ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
+  throw new DataError(
+    `The store is damaged: its entry ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`,
+  );
 }
 
 /** The CRC-32 of a text that is stored under `key`, as 8 hexadecimal digits. */

@@ -14,9 +14,9 @@ interface Tables {
 }
 
 /**
- * Adds checksums to the next records of a base table that an older format wrote. A migration of all records at once would
- * make a start take minutes, and one transaction hold all of them in memory. A crash between steps loses nothing: each is
- * one transaction with the key at which the next one begins.
+ * Adds checksums to the next records of a base table that an older format wrote. A migration of all records at once
+ * would make a start take minutes, and one transaction hold all of them in memory. A crash between steps loses nothing:
+ * each is one transaction with the key at which the next one begins.
  *
  * @returns whether every record has a checksum
  */
@@ -27,7 +27,8 @@ export async function upgradeChecksums({ root, table, meta }: Tables): Promise<b
     if (from === undefined) return true;
     const entries = [...table.getRange({ ...(from !== '' && { start: from }), limit: STEP })];
     for (const { key, value } of entries) {
-      if (value.keySum === null) void table.put(key, asBinary(encodeValue(key, Buffer.from(value.text))) as unknown as CheckedValue);
+      if (value.keySum === null)
+        void table.put(key, asBinary(encodeValue(key, Buffer.from(value.text))) as unknown as CheckedValue);
     }
     const last = entries.at(-1)?.key;
     if (entries.length < STEP || last === undefined) {

@@ -13,11 +13,12 @@ const CAUSE_MS = 1_000;
 const FULL_DISK_BYTES = 32 * 1024 * 1024;
 
 /**
- * Makes transactions of an LMDB environment reject with the cause of their failure, such as a full disk. lmdb-js rejects with an
- * uninformative error that has a promise of the cause, `commitError`; if that promise is not handled, it ends the process.
+ * Makes transactions of an LMDB environment reject with the cause of their failure, such as a full disk. lmdb-js
+ * rejects with an uninformative error that has a promise of the cause, `commitError`; if that promise is not handled,
+ * it ends the process.
  *
- * After an error while LMDB wrote the page that makes a commit valid, this process can neither read nor write the LMDB environment
- * any more (MDB_PANIC). Then `onLost` is called, once.
+ * After an error while LMDB wrote the page that makes a commit valid, this process can neither read nor write the LMDB
+ * environment any more (MDB_PANIC). Then `onLost` is called, once.
  */
 export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLost: () => void): void {
   let lost = false;
@@ -48,8 +49,8 @@ export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLo
 }
 
 /**
- * Flushes the file at `path`, and ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. LMDB keeps
- * one state per file and process, so reopening does not recover.
+ * Flushes the file at `path`, and ends this process with an uncaught error, which a worker logs before it exits, so
+ * that the primary replaces it. LMDB keeps one state per file and process, so reopening does not recover.
  */
 export function endProcess(path: string): void {
   try {
@@ -69,9 +70,10 @@ export function endProcess(path: string): void {
 }
 
 /**
- * Converts an error of LMDB, or of a call on its files, to the refusal that the caller gets (`storage_full`, `storage_failed`) if the
- * disk is its cause; returns any other error as it is. LMDB also reports an I/O error when only some of its pages fitted on the
- * disk; the free space of the folder `path` tells the two cases apart. The refusal has the file or folder in question as `path`.
+ * Converts an error of LMDB, or of a call on its files, to the refusal that the caller gets (`storage_full`,
+ * `storage_failed`) if the disk is its cause; returns any other error as it is. LMDB also reports an I/O error when
+ * only some of its pages fitted on the disk; the free space of the folder `path` tells the two cases apart. The refusal
+ * has the file or folder in question as `path`.
  */
 export function storeErrorOf(error: unknown, path: string): unknown {
   const refusal = refusalOf(error, path);
@@ -114,6 +116,9 @@ function hasCommitError(error: unknown): error is Error & { commitError: Promise
 
 async function causeOf(error: unknown): Promise<unknown> {
   if (!hasCommitError(error)) return error;
-  const cause = error.commitError.then(() => error, (reason: unknown) => reason);
+  const cause = error.commitError.then(
+    () => error,
+    (reason: unknown) => reason,
+  );
   return withTimeout(CAUSE_MS, cause, () => error);
 }

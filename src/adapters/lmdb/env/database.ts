@@ -63,14 +63,24 @@ interface Format {
  * @throws {Error} when it was written by a newer version
  * @throws {DataError} when a file is no database, or another process commits without end
  */
-export async function openDatabase(path: string, { bounds: changed, lastFlushed = false }: OpenOptions = {}): Promise<Database> {
+export async function openDatabase(
+  path: string,
+  { bounds: changed, lastFlushed = false }: OpenOptions = {},
+): Promise<Database> {
   const bounds = { ...DEFAULT_BOUNDS, ...changed };
   const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
   await ownCommitsDone(path);
   const tables = openLmdbEnv(options, openTables);
   try {
     const { epoch } = await migrate({ ...tables, path });
-    return { ...tables, ...(await openCurrentLog(tables, path, { ringRecords: bounds.ringRecords, lastFlushed })), path, bounds, lastFlushed, epoch };
+    return {
+      ...tables,
+      ...(await openCurrentLog(tables, path, { ringRecords: bounds.ringRecords, lastFlushed })),
+      path,
+      bounds,
+      lastFlushed,
+      epoch,
+    };
   } catch (error) {
     await tables.root.close();
     throw error;
@@ -78,20 +88,24 @@ export async function openDatabase(path: string, { bounds: changed, lastFlushed 
 }
 
 /**
- * Replaces the log of an open database by the generation that continues it; outside of a transaction. If that one has been
- * replaced too, by the newest one that is recorded: it has every commit that is not in the base table. Moves to the newest
- * snapshot of the base table.
+ * Replaces the log of an open database by the generation that continues it; outside of a transaction. If that one has
+ * been replaced too, by the newest one that is recorded: it has every commit that is not in the base table. Moves to
+ * the newest snapshot of the base table.
  *
  * It opens the log synchronously, also while this process has commits under way: those to the log that is replaced fail
- * afterwards, and no process waits for them in order to commit to the one that is opened (docs/decisions/0012-opening-lock.md).
+ * afterwards, and no process waits for them in order to commit to the one that is opened
+ * (docs/decisions/0012-opening-lock.md).
  *
  * @param report called with the error of a log that cannot be closed
  */
 export function switchLog(database: Database, generation: number, report: (error: unknown) => void): void {
-  for (let next = generation; ; ) {
+  for (let next = generation; ;) {
     database.root.resetReadTxn();
     next = Math.max(next, recordedGeneration(database));
-    const log = openLog(database.path, next, { ringRecords: database.bounds.ringRecords, lastFlushed: database.lastFlushed });
+    const log = openLog(database.path, next, {
+      ringRecords: database.bounds.ringRecords,
+      lastFlushed: database.lastFlushed,
+    });
     const isCurrent = isNewest(database, next);
     const closing = isCurrent ? replaceLog(database, next, log) : log.close();
     closing.catch(report);
@@ -100,8 +114,8 @@ export function switchLog(database: Database, generation: number, report: (error
 }
 
 /**
- * Replaces the log of an open database by one that is open and known to continue it. Resolves when the previous one is closed,
- * which waits for the commits to it that are under way.
+ * Replaces the log of an open database by one that is open and known to continue it. Resolves when the previous one is
+ * closed, which waits for the commits to it that are under way.
  */
 export async function replaceLog(database: Database, generation: number, log: LogFile): Promise<void> {
   const previous = database.log;
@@ -110,7 +124,11 @@ export async function replaceLog(database: Database, generation: number, log: Lo
   await previous.close();
 }
 
-async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: string, options: LogOptions): Promise<Pick<Database, 'log' | 'generation'>> {
+async function openCurrentLog(
+  tables: Pick<Database, 'root' | 'meta'>,
+  path: string,
+  options: LogOptions,
+): Promise<Pick<Database, 'log' | 'generation'>> {
   for (;;) {
     tables.root.resetReadTxn();
     const generation = recordedGeneration(tables);
@@ -122,8 +140,8 @@ async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: str
 }
 
 /**
- * Whether no later generation of the log is recorded. If one is, the log that was just opened may have been removed, and
- * created again by opening it.
+ * Whether no later generation of the log is recorded. If one is, the log that was just opened may have been removed,
+ * and created again by opening it.
  */
 function isNewest(tables: Pick<Database, 'root' | 'meta'>, generation: number): boolean {
   tables.root.resetReadTxn();
@@ -131,8 +149,9 @@ function isNewest(tables: Pick<Database, 'root' | 'meta'>, generation: number): 
 }
 
 /**
- * Opens the tables of a base LMDB environment, with the options that they are written with. The stored names `tree` (base table)
- * and `segments` (event chunks) are older than the terms that the code uses; renaming them would change the format.
+ * Opens the tables of a base LMDB environment, with the options that they are written with. The stored names `tree`
+ * (base table) and `segments` (event chunks) are older than the terms that the code uses; renaming them would change
+ * the format.
  */
 export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' | 'eventChunks' | 'meta'> {
   return {
@@ -147,8 +166,8 @@ export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' 
 const tableOptions = { encoder: valueEncoder } as object;
 
 /**
- * The record of the last checkpoint, which changes with every one; undefined before the first. Its stored name, `folded`, is
- * older than the term that the code uses.
+ * The record of the last checkpoint, which changes with every one; undefined before the first. Its stored name,
+ * `folded`, is older than the term that the code uses.
  */
 export function checkpointText({ meta }: Pick<Database, 'meta'>): string | undefined {
   return meta.get(CHECKPOINT);
@@ -185,7 +204,8 @@ async function migrate(database: MigrationTarget): Promise<Format> {
     }
     if (found.version < FORMAT_VERSION) step?.run();
     const current = { version: FORMAT_VERSION, epoch: found.epoch };
-    if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined) void database.meta.put('format', formatText(current));
+    if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined)
+      void database.meta.put('format', formatText(current));
     return current;
   });
   await step?.done();
@@ -197,7 +217,9 @@ function formatOf({ meta }: Pick<Database, 'meta'>): Format {
   if (text === undefined) return { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') };
   const format = JSON.parse(text) as Format;
   if (format.version === FORMAT_VERSION && text !== formatText(format)) {
-    throw new DataError('The store is damaged: its format is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).');
+    throw new DataError(
+      'The store is damaged: its format is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).',
+    );
   }
   return format;
 }
@@ -207,7 +229,10 @@ export function formatText({ version, epoch }: Format): string {
   return JSON.stringify({ version, epoch, check: sumOf('format', `${version} ${epoch}`) });
 }
 
-/** The key in the base table. A space sorts before every character of names and keys, so the keys of a partition are adjacent. */
+/**
+ * The key in the base table. A space sorts before every character of names and keys, so the keys of a partition are
+ * adjacent.
+ */
 export function tableKey(partition: string, key: string): string {
   return `${partition} ${key}`;
 }

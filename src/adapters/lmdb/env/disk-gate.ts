@@ -16,11 +16,11 @@ const RETRY_MS = 250;
 type State = { readonly kind: 'open' | 'untried' } | { readonly kind: 'refusing'; readonly error: unknown };
 
 /**
- * Lets no commit go to LMDB while the disk refuses writes: tries a small file first, before the first commit of a process and
- * before the next one after a failure.
+ * Lets no commit go to LMDB while the disk refuses writes: tries a small file first, before the first commit of a
+ * process and before the next one after a failure.
  *
- * lmdb-js 3.5.6 writes the message about a page that could not be written into 100 bytes, which are too few with some numbers: then
- * the process ends by SIGABRT. So only the first commit on a disk that begins to fail may meet that.
+ * lmdb-js 3.5.6 writes the message about a page that could not be written into 100 bytes, which are too few with some
+ * numbers: then the process ends by SIGABRT. So only the first commit on a disk that begins to fail may meet that.
  */
 export class DiskGate {
   readonly #folder: string;
@@ -31,14 +31,18 @@ export class DiskGate {
 
   /**
    * @param folder folder of the LMDB environment
-   * @param flushes whether its commits are flushed: then a disk that has failed must also flush the file before it counts as working
+   * @param flushes whether its commits are flushed: then a disk that has failed must also flush the file before it
+   *   counts as working
    */
   constructor(folder: string, flushes: boolean) {
     this.#folder = folder;
     this.#flushes = flushes;
   }
 
-  /** Runs a commit, at once if the disk is known to work. Rejects with the refusal (`storage_full`, `storage_failed`) if the disk refuses. */
+  /**
+   * Runs a commit, at once if the disk is known to work. Rejects with the refusal (`storage_full`, `storage_failed`) if
+   * the disk refuses.
+   */
   async run<T>(commit: () => Promise<T>): Promise<T> {
     if (this.#state.kind !== 'open') await (this.#trying ??= this.#try().finally(() => (this.#trying = null)));
     try {
@@ -88,7 +92,8 @@ export class DiskGate {
         closeSync(handle);
         rmSync(file, { force: true });
       }
-      // A flushed environment has no synchronous commit after a failed one, which only a flush could show to work again.
+      // A flushed environment has no synchronous commit after a failed one, which only a flush could show to work
+      // again.
       this.#state = { kind: 'open' };
     } catch (error) {
       this.#fail(error);

@@ -1,15 +1,26 @@
-import { closeSync, fsyncSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabaseOptions } from 'lmdb';
 import { isEmptyDatabase } from './file-check.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
- * Repairs the file of an LMDB environment in `folder` to which nothing is ever written, if it is not whole: it is never flushed, so a
- * power cut can leave a part of it, or zeros, and LMDB ends a process that opens such a file with SIGSEGV. No effect if the file is
- * missing or empty: LMDB then creates the database in it.
+ * Repairs the file of an LMDB environment in `folder` to which nothing is ever written, if it is not whole: it is never
+ * flushed, so a power cut can leave a part of it, or zeros, and LMDB ends a process that opens such a file with
+ * SIGSEGV. No effect if the file is missing or empty: LMDB then creates the database in it.
  *
- * Any number of processes may do this at once, also when others have it open after a repair: each writes the same bytes in place.
+ * Any number of processes may do this at once, also when others have it open after a repair: each writes the same bytes
+ * in place.
  *
  * @param options with which it is opened
  */

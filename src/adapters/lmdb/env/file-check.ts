@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants as fileConstants, existsSync, ftruncateSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants as fileConstants,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { constants, endianness } from 'node:os';
 import { join } from 'node:path';
 import { nameFile } from '../../../lib/errno.ts';
@@ -14,7 +24,10 @@ const MAGIC_OFFSET = 24;
 /** Offset of the size of a page, in bytes, in the first one. */
 const PAGE_SIZE_OFFSET = 48;
 const HEAD_BYTES = 64;
-/** Offset of the number of the last page (its lower half), and the bytes up to the end of the record of a page that makes a commit valid. */
+/**
+ * Offset of the number of the last page (its lower half), and the bytes up to the end of the record of a page that
+ * makes a commit valid.
+ */
 const LAST_PAGE_OFFSET = 144;
 const META_BYTES = 160;
 /** More than the two pages of a new database and the two that are written of a new lock file, in bytes. */
@@ -23,11 +36,13 @@ const NEW_BYTES = 5 * 4_096;
 const PROBE_FILE = 'disk-probe';
 
 /**
- * Makes the calls on the files of an LMDB environment in `folder` with which LMDB opens it, so that their errors can be reported: after
- * an error while it opens, lmdb-js 3.5.6 frees memory twice (`EnvWrap::openEnv`), which ends the process with SIGSEGV. An error that
- * comes once, to LMDB itself, still does that (docs/decisions/0063-disks-that-refuse.md).
+ * Makes the calls on the files of an LMDB environment in `folder` with which LMDB opens it, so that their errors can be
+ * reported: after an error while it opens, lmdb-js 3.5.6 frees memory twice (`EnvWrap::openEnv`), which ends the
+ * process with SIGSEGV. An error that comes once, to LMDB itself, still does that
+ * (docs/decisions/0063-disks-that-refuse.md).
  *
- * Call it only while this process does not have the LMDB environment open: closing the lock file gives up all locks of the process on it.
+ * Call it only while this process does not have the LMDB environment open: closing the lock file gives up all locks of
+ * the process on it.
  *
  * @throws {NodeJS.ErrnoException} with `path` when they fail
  */
@@ -35,7 +50,13 @@ export function checkAccess(folder: string): void {
   const [data, lock] = [join(folder, DATA_FILE), join(folder, LOCK_FILE)];
   const files = [data, lock].filter((path) => existsSync(path));
   for (const path of files) {
-    if (!statSync(path).isFile()) throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), { code: 'EACCES', errno: -constants.errno.EACCES, syscall: 'open', path });
+    if (!statSync(path).isFile())
+      throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), {
+        code: 'EACCES',
+        errno: -constants.errno.EACCES,
+        syscall: 'open',
+        path,
+      });
     for (const flags of [O_RDWR, O_RDWR | O_DSYNC]) closeSync(openSync(path, flags));
   }
   // LMDB fills a file that is missing or empty.
@@ -64,20 +85,22 @@ function tryNewFile(folder: string): void {
 }
 
 /**
- * Checks that a file is a database before LMDB maps it: mapping any other file can end the process with a signal that cannot
- * be caught. A file that is missing or empty passes, because LMDB creates the database in it.
+ * Checks that a file is a database before LMDB maps it: mapping any other file can end the process with a signal that
+ * cannot be caught. A file that is missing or empty passes, because LMDB creates the database in it.
  *
  * @throws {DataError} when it is not a database
  */
 export function checkDatabaseFile(path: string): void {
   const head = bytesAt(path, 0);
   if (head === null || head.length === 0 || hasMagic(head)) return;
-  throw new DataError(`${path} is damaged: it is not an LMDB database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
+  throw new DataError(
+    `${path} is damaged: it is not an LMDB database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`,
+  );
 }
 
 /**
- * Whether a database file is shorter than it says, so that a process that reads the missing part is ended by SIGBUS. LMDB may leave its
- * last pages unwritten if they are free again: so this tells only why a process was ended so.
+ * Whether a database file is shorter than it says, so that a process that reads the missing part is ended by SIGBUS.
+ * LMDB may leave its last pages unwritten if they are free again: so this tells only why a process was ended so.
  */
 export function isCutOff(path: string): boolean {
   const first = bytesAt(path, 0, META_BYTES);

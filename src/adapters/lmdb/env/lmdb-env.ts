@@ -13,21 +13,29 @@ import { DATA_FILE } from './store-files.ts';
 /**
  * Options of every LMDB environment. `noSubdir`: by default a folder with a dot in its name is treated as a file.
  * `overlappingSync`: a commit is flushed inside the writers' lock, because overlapping flushes of several processes can
- * finish out of order, and a writer that is killed then takes the store back to the older commit. `eventTurnBatching`: a
- * group commit is one transaction already.
+ * finish out of order, and a writer that is killed then takes the store back to the older commit. `eventTurnBatching`:
+ * a group commit is one transaction already.
  */
-export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
+export const OPTIONS = {
+  noSubdir: false,
+  maxReaders: 1024,
+  overlappingSync: false,
+  eventTurnBatching: false,
+  compression: false,
+} as const;
 
 /** Pending commits of this process, by the folder of their LMDB environment. */
 const pendingCommits = new Map<string, Set<Promise<unknown>>>();
 
 /**
- * Resolves when this process has no pending commit to the LMDB environment in folder `path`. Await it right before opening an
- * LMDB environment that this process may have open already. Otherwise they can deadlock: the write thread of lmdb-js waits for the
- * main thread while it holds LMDB's writers' lock, and the main thread, which opens, waits for that lock.
+ * Resolves when this process has no pending commit to the LMDB environment in folder `path`. Await it right before
+ * opening an LMDB environment that this process may have open already. Otherwise they can deadlock: the write thread of
+ * lmdb-js waits for the main thread while it holds LMDB's writers' lock, and the main thread, which opens, waits for
+ * that lock.
  */
 export async function ownCommitsDone(path: string): Promise<void> {
-  for (let pending = pendingCommits.get(path); pending !== undefined; pending = pendingCommits.get(path)) await Promise.allSettled(pending);
+  for (let pending = pendingCommits.get(path); pending !== undefined; pending = pendingCommits.get(path))
+    await Promise.allSettled(pending);
 }
 
 function track(path: string, commit: Promise<unknown>): void {
@@ -41,16 +49,20 @@ function track(path: string, commit: Promise<unknown>): void {
 }
 
 /**
- * Opens the LMDB environment in folder `options.path`, or creates it. Other processes may have it open. Write to it only
- * inside `transaction` and `transactionSync` of the LMDB environment, never by a `put` outside of them: only these two exclude
- * commits while another process opens it (opening-lock.ts). Its `readerCheck` also frees the dead readers of that lock.
+ * Opens the LMDB environment in folder `options.path`, or creates it. Other processes may have it open. Write to it
+ * only inside `transaction` and `transactionSync` of the LMDB environment, never by a `put` outside of them: only these
+ * two exclude commits while another process opens it (opening-lock.ts). Its `readerCheck` also frees the dead readers
+ * of that lock.
  *
  * @param openTables opens the tables of the LMDB environment, which may write
  * @returns the result of `openTables`
  * @throws {DataError} when the file is no database, or another process commits without end
  * @throws {CollabError} `storage_full` or `storage_failed` when the disk refuses
  */
-export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
+export function openLmdbEnv<V, K extends Key, T>(
+  options: RootDatabaseOptionsWithPath & { path: string },
+  openTables: (root: RootDatabase<V, K>) => T,
+): T {
   try {
     return openGuarded(options, openTables);
   } catch (error) {
@@ -58,7 +70,10 @@ export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWit
   }
 }
 
-function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
+function openGuarded<V, K extends Key, T>(
+  options: RootDatabaseOptionsWithPath & { path: string },
+  openTables: (root: RootDatabase<V, K>) => T,
+): T {
   makeFolderSync(options.path);
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
@@ -72,8 +87,10 @@ function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath &
     explainFailures(root, () => endProcess(file));
     const tables = openTables(root);
     guardCommits(root, { lock, gate, path: options.path, uncount });
-    // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
-    if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
+    // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all
+    // its commits.
+    if (isNew && options.noSync !== true)
+      for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
     return tables;
   });
 }
@@ -88,8 +105,8 @@ interface Guards {
 }
 
 /**
- * Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. A transaction
- * that fails because of the disk rejects with its refusal.
+ * Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. A
+ * transaction that fails because of the disk rejects with its refusal.
  */
 function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, path, uncount }: Guards): void {
   const transaction = root.transaction.bind(root);

@@ -52,10 +52,23 @@ export interface LogOptions {
 }
 
 /** Opens a generation of the log, or creates it. */
-export function openLog(path: string, generation: number, { ringRecords = DEFAULT_BOUNDS.ringRecords, lastFlushed: safeRestore = false }: LogOptions = {}): LogFile {
+export function openLog(
+  path: string,
+  generation: number,
+  { ringRecords = DEFAULT_BOUNDS.ringRecords, lastFlushed: safeRestore = false }: LogOptions = {},
+): LogFile {
   // A variable, because the type of the parameter lacks safeRestore.
-  const options = { ...OPTIONS, path: join(path, logFolder(generation)), safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  const log = openLmdbEnv(options, (root: RootDatabase<Buffer, number>) => Object.assign(root, { ringRecords }) satisfies LogFile);
+  const options = {
+    ...OPTIONS,
+    path: join(path, logFolder(generation)),
+    safeRestore,
+    encoding: 'binary',
+    keyEncoding: 'uint32',
+  } as const;
+  const log = openLmdbEnv(
+    options,
+    (root: RootDatabase<Buffer, number>) => Object.assign(root, { ringRecords }) satisfies LogFile,
+  );
   const close = log.close.bind(log);
   log.close = () => {
     closeLogReads(log);
@@ -69,7 +82,12 @@ export function openLog(path: string, generation: number, { ringRecords = DEFAUL
  *
  * @param write runs in a write transaction, which is on disk when this function returns
  */
-export function makeLog(path: string, generation: number, write: (log: LogFile) => void, options?: LogOptions): LogFile {
+export function makeLog(
+  path: string,
+  generation: number,
+  write: (log: LogFile) => void,
+  options?: LogOptions,
+): LogFile {
   rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
   const log = openLog(path, generation, options);
   try {
@@ -96,11 +114,11 @@ export function recordGeneration(database: Meta, generation: number): void {
 }
 
 /**
- * Reads a value of the log, valid until the next read: in the write transaction of this process if one is running, otherwise
- * in a snapshot that begins with the first read after `endLogSnapshot`.
+ * Reads a value of the log, valid until the next read: in the write transaction of this process if one is running,
+ * otherwise in a snapshot that begins with the first read after `endLogSnapshot`.
  *
- * The read transaction is one of our own. For the one that lmdb-js keeps, it sets a timer and emits an event with each new
- * snapshot, which costs several times as much as a look at the end of the log. Every request takes one.
+ * The read transaction is one of our own. For the one that lmdb-js keeps, it sets a timer and emits an event with each
+ * new snapshot, which costs several times as much as a look at the end of the log. Every request takes one.
  */
 export function readLogValue(log: LogFile, index: number): Buffer | undefined {
   return (log.getBinaryFast as FastRead).call(log, index, snapshotOf(log));

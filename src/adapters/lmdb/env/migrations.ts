@@ -24,7 +24,11 @@ export interface Migration {
 }
 
 /** `migrations[n]` migrates a database of format n to the current one; called outside of any transaction. */
-export const migrations: Readonly<Record<number, (database: MigrationTarget) => Migration>> = { 1: fromTable, 2: fromPlainLog, 3: fromPlainTable };
+export const migrations: Readonly<Record<number, (database: MigrationTarget) => Migration>> = {
+  1: fromTable,
+  2: fromPlainLog,
+  3: fromPlainTable,
+};
 
 /** In formats 1 and 2 the log was a ring of records of this size too. */
 const RING_RECORDS = 32_768;
@@ -88,13 +92,19 @@ function checkpointOf({ meta }: MigrationTarget): number {
   return Number(meta.get('folded') ?? 0);
 }
 
-/** Writes batches, which begin with space for a frame of the current format, to a log that continues from `checkpointed`. */
+/**
+ * Writes batches, which begin with space for a frame of the current format, to a log that continues from
+ * `checkpointed`.
+ */
 function rewrite(database: MigrationTarget, checkpointed: number, batches: readonly Buffer[]): LogFile {
   const log = makeLog(database.path, GENERATION, (created) => {
     let position = checkpointed;
     for (const bytes of batches) {
       const end = endOf(position, bytes.byteLength);
-      if (!hasSpace(created, checkpointed, end)) throw new Error('The log of the older format is too full to be migrated: start and stop the version that wrote it once without load, then this one.');
+      if (!hasSpace(created, checkpointed, end))
+        throw new Error(
+          'The log of the older format is too full to be migrated: start and stop the version that wrote it once without load, then this one.',
+        );
       appendToLog(created, position, bytes);
       position = end;
     }
@@ -105,7 +115,7 @@ function rewrite(database: MigrationTarget, checkpointed: number, batches: reado
 
 function batchesOf1(old: Table<Buffer, number>, from: number): Buffer[] {
   const batches: Buffer[] = [];
-  for (let start = from; ; ) {
+  for (let start = from; ;) {
     const first = old.get(start % RING_RECORDS);
     if (first === undefined || first.readDoubleLE(0) !== start) return batches;
     const byteLength = first.readUInt32LE(8);
@@ -120,14 +130,15 @@ function batchesOf1(old: Table<Buffer, number>, from: number): Buffer[] {
 function batchesOf2(old: LogFile, from: number): Buffer[] {
   const payload = RECORD_BYTES - HEADER_BYTES_2;
   const batches: Buffer[] = [];
-  for (let start = from; ; ) {
+  for (let start = from; ;) {
     const first = old.get(start % RING_RECORDS);
     if (first === undefined || first.readDoubleLE(0) !== start) return batches;
     const byteLength = first.readUInt32LE(HEADER_BYTES_2);
     const grown = FRAME_BYTES - FRAME_BYTES_2;
     const bytes = Buffer.alloc(grown + byteLength);
     const records = Math.ceil(byteLength / payload);
-    for (let i = 0; i < records; i++) old.get((start + i) % RING_RECORDS)?.copy(bytes, grown + i * payload, HEADER_BYTES_2);
+    for (let i = 0; i < records; i++)
+      old.get((start + i) % RING_RECORDS)?.copy(bytes, grown + i * payload, HEADER_BYTES_2);
     batches.push(bytes);
     start += records;
   }

@@ -5,7 +5,10 @@ import { LOCK_FILE } from './store-files.ts';
 /** How often this process has opened each LMDB environment without closing it, by `lockFileId`. */
 const counts = new Map<string, number>();
 
-/** Device and inode of the lock file in the folder of an LMDB environment, which are not used again while it is open; empty if there is none. */
+/**
+ * Device and inode of the lock file in the folder of an LMDB environment, which are not used again while it is open;
+ * empty if there is none.
+ */
 export function lockFileId(folder: string): string {
   const stats = statSync(join(folder, LOCK_FILE), { throwIfNoEntry: false, bigint: true });
   return stats === undefined ? '' : `${stats.dev} ${stats.ino}`;

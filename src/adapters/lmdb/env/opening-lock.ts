@@ -27,18 +27,20 @@ const states = new Map<string, LockState>();
  * Excludes commits to an LMDB environment while any process opens it: commits share this lock, an opening has it
  * exclusively. Also excludes closing it while another process opens or closes it.
  *
- * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an LMDB environment reset the number of the
- * last transaction to the one that it read a moment before. A commit in between is then overwritten by the next one, or
- * pages appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by SIGSEGV.
- * And the process that closes an LMDB environment last destroys its mutexes, even if another one that opens it has already found
- * it in use: that process then fails with EINVAL, as does every one that opens the LMDB environment before all have closed it.
+ * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an LMDB environment reset the number of
+ * the last transaction to the one that it read a moment before. A commit in between is then overwritten by the next
+ * one, or pages appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by
+ * SIGSEGV. And the process that closes an LMDB environment last destroys its mutexes, even if another one that opens it
+ * has already found it in use: that process then fails with EINVAL, as does every one that opens the LMDB environment
+ * before all have closed it.
  *
- * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A process
- * that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the
- * process is killed. What a power cut has left of its file is repaired before it is opened (empty-env.ts). Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and
- * opens it once only: LMDB must not open an LMDB environment twice, since closing one file descriptor gives up all file locks.
- * The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
- * file is renamed instead of created, because a worker must be able to start on a full disk.
+ * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A
+ * process that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both
+ * when the process is killed. What a power cut has left of its file is repaired before it is opened (empty-env.ts).
+ * Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and opens it once
+ * only: LMDB must not open an LMDB environment twice, since closing one file descriptor gives up all file locks. The
+ * name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The file
+ * is renamed instead of created, because a worker must be able to start on a full disk.
  */
 export class OpeningLock {
   readonly #state: LockState;
@@ -55,10 +57,11 @@ export class OpeningLock {
   }
 
   /**
-   * Runs `work`, which opens the LMDB environment, while no other process commits to it or opens it. Blocks the thread until
-   * then: for a process that is starting.
+   * Runs `work`, which opens the LMDB environment, while no other process commits to it or opens it. Blocks the thread
+   * until then: for a process that is starting.
    *
-   * Commits of this process do not count: it has the LMDB environment open already, and lmdb-js does not open it again then.
+   * Commits of this process do not count: it has the LMDB environment open already, and lmdb-js does not open it again
+   * then.
    *
    * @throws {DataError} when another process commits without end
    */
@@ -112,7 +115,10 @@ export class OpeningLock {
     return this.#state.lmdbEnv.readerCheck();
   }
 
-  /** Registers a pending commit and returns a function that ends it; undefined while a process opens the LMDB environment. */
+  /**
+   * Registers a pending commit and returns a function that ends it; undefined while a process opens the LMDB
+   * environment.
+   */
   #enter(): (() => void) | undefined {
     const reader = this.#state.lmdbEnv.useReadTransaction();
     if (existsSync(this.#busy)) {
@@ -135,7 +141,10 @@ export class OpeningLock {
     else writeFileSync(this.#busy, '', { mode: 0o600 });
   }
 
-  /** Inside a write transaction of the lock: no process opens then, so this also corrects the name that a killed process has left. */
+  /**
+   * Inside a write transaction of the lock: no process opens then, so this also corrects the name that a killed process
+   * has left.
+   */
   #markIdle(): void {
     if (existsSync(this.#busy)) renameSync(this.#busy, this.#idle);
   }

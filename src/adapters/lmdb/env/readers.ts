@@ -7,12 +7,23 @@ export interface ReaderSlot {
   readonly snapshot: number | null;
 }
 
-/** Lists the reader slots of other processes: one per thread that has read, for as long as it has the LMDB environment open. */
+/**
+ * Lists the reader slots of other processes: one per thread that has read, for as long as it has the LMDB environment
+ * open.
+ */
 export function otherReaders<V, K extends Key>(lmdbEnv: RootDatabase<V, K>): ReaderSlot[] {
   // One line per slot: process, thread, and transaction, or "-" if it holds no snapshot.
-  const fields = lmdbEnv.readerList().split('\n').map((line) => line.trim().split(/\s+/));
-  const slots = fields.filter(([pid, , transaction]) => /^\d+$/.test(pid ?? '') && /^(?:\d+|-)$/.test(transaction ?? ''));
+  const fields = lmdbEnv
+    .readerList()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const slots = fields.filter(
+    ([pid, , transaction]) => /^\d+$/.test(pid ?? '') && /^(?:\d+|-)$/.test(transaction ?? ''),
+  );
   return slots
-    .map(([pid, , transaction]): ReaderSlot => ({ pid: Number(pid), snapshot: transaction === '-' ? null : Number(transaction) }))
+    .map(([pid, , transaction]): ReaderSlot => ({
+      pid: Number(pid),
+      snapshot: transaction === '-' ? null : Number(transaction),
+    }))
     .filter(({ pid }) => pid !== process.pid);
 }

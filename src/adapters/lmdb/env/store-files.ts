@@ -25,21 +25,29 @@ export function logFolder(generation: number): string {
   return generation === 0 ? 'log' : `log-${generation}`;
 }
 
-/** The generations of the log that have a folder in the store at `path`, in order. Interrupted rotations may have left the last ones. */
+/**
+ * The generations of the log that have a folder in the store at `path`, in order. Interrupted rotations may have left
+ * the last ones.
+ */
 export function logGenerations(path: string): readonly number[] {
-  const found = readdirSync(path).map((name) => LOG_FOLDER.exec(name)).filter((match) => match !== null);
+  const found = readdirSync(path)
+    .map((name) => LOG_FOLDER.exec(name))
+    .filter((match) => match !== null);
   return found.map(([, generation]) => Number(generation ?? 0)).sort((a, b) => a - b);
 }
 
 /** The data files of the store in folder `path`. */
 export function storeFiles(path: string): readonly string[] {
-  return [join(path, DATA_FILE), ...logGenerations(path).map((generation) => join(path, logFolder(generation), DATA_FILE))];
+  return [
+    join(path, DATA_FILE),
+    ...logGenerations(path).map((generation) => join(path, logFolder(generation), DATA_FILE)),
+  ];
 }
 
 /**
  * Removes the folder of a log that no process needs. It is renamed first, so that it disappears at once: if files of an
- * LMDB environment were removed while another process opens it, LMDB could use a lock file and a data file that do not belong
- * together.
+ * LMDB environment were removed while another process opens it, LMDB could use a lock file and a data file that do not
+ * belong together.
  */
 export function removeLog(path: string, generation: number): void {
   renameSync(join(path, logFolder(generation)), join(path, `${REMOVED}${logFolder(generation)}`));
@@ -48,10 +56,17 @@ export function removeLog(path: string, generation: number): void {
 
 /** Removes what an interrupted `removeLog` has left. */
 export function finishRemovals(path: string): void {
-  for (const name of readdirSync(path)) if (name.startsWith(REMOVED)) rmSync(join(path, name), { recursive: true, force: true });
+  for (const name of readdirSync(path))
+    if (name.startsWith(REMOVED)) rmSync(join(path, name), { recursive: true, force: true });
 }
 
-/** Whether the store in folder `path`, which need not exist, may need a compaction, or an interrupted one has left its copy. */
+/**
+ * Whether the store in folder `path`, which need not exist, may need a compaction, or an interrupted one has left its
+ * copy.
+ */
 export function isCompactable(path: string): boolean {
-  return (statSync(join(path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0) > COMPACT_BYTES || existsSync(join(path, COPY_FOLDER));
+  return (
+    (statSync(join(path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0) > COMPACT_BYTES ||
+    existsSync(join(path, COPY_FOLDER))
+  );
 }

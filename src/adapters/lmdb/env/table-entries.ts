@@ -9,11 +9,16 @@ const BATCH = 5_000;
  *
  * @param requireOpen throws if the table has been closed, which is called before each batch: LMDB would end the process
  */
-export async function* entriesOf<V>(table: Table<V, string>, requireOpen: () => void = () => {}): AsyncIterable<{ key: string; value: V }> {
+export async function* entriesOf<V>(
+  table: Table<V, string>,
+  requireOpen: () => void = () => {},
+): AsyncIterable<{ key: string; value: V }> {
   for (let after: string | undefined; ; await nextIteration()) {
     requireOpen();
     const from = after;
-    const batch = [...table.getRange(from === undefined ? { limit: BATCH } : { start: from, limit: BATCH + 1 })].filter(({ key }) => key !== from);
+    const batch = [...table.getRange(from === undefined ? { limit: BATCH } : { start: from, limit: BATCH + 1 })].filter(
+      ({ key }) => key !== from,
+    );
     yield* batch;
     after = batch.at(-1)?.key;
     if (batch.length < BATCH) return;

@@ -11,7 +11,8 @@ import { nextSteps } from '../../terminal/output.ts';
 export function addCommentWrites(comment: Command): void {
   const create = addCommand(comment, 'create <threadId>', {
     summary: 'Add a comment to a thread.',
-    details: 'Browsers see it at once; mentioned users, and those who follow the thread, are notified. Filters of plugins apply as to a request with a secret key.',
+    details:
+      'Browsers see it at once; mentioned users, and those who follow the thread, are notified. Filters of plugins apply as to a request with a secret key.',
     examples: [
       'collab comment create th_1m824gecgs4y1gdw90dr --env default --user ci-bot --body "Deployed."',
       'git log -1 --format=%B | collab comment create th_1m824gecgs4y1gdw90dr --env default --user ci-bot --body - --mention ann --json',
@@ -23,23 +24,37 @@ export function addCommentWrites(comment: Command): void {
 
   const edit = addCommand(comment, 'edit <id>', {
     summary: 'Change the text of a comment.',
-    details: 'Mentions, files and metadata are replaced if their option is given, and unchanged otherwise. The comment shows when it was edited.',
-    examples: ['collab comment edit cm_1m824gecgs4y1gdw90dr_1m824gecgs4y10ds --env default --body "Deployed to production."'],
+    details:
+      'Mentions, files and metadata are replaced if their option is given, and unchanged otherwise. The comment shows when it was edited.',
+    examples: [
+      'collab comment edit cm_1m824gecgs4y1gdw90dr_1m824gecgs4y10ds --env default --body "Deployed to production."',
+    ],
   }).requiredOption('--env <slug>', 'Environment of the comment.');
   addContentOptions(edit, 'Metadata of the comment, as a JSON object.').action(editOne);
 }
 
-async function createOne(threadId: string, options: ContentOptions & { env: string; user: string }, command: Command): Promise<void> {
+async function createOne(
+  threadId: string,
+  options: ContentOptions & { env: string; user: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const input = { userId: options.user, ...(await contentInput(options)) };
-  const { body } = await writeContent(at, options.env, (ctx, actor) => createComment(ctx, actor, threadId, input, null));
+  const { body } = await writeContent(at, options.env, (ctx, actor) =>
+    createComment(ctx, actor, threadId, input, null),
+  );
   print(at, options.env, body, 'Created');
 }
 
 async function editOne(id: string, options: ContentOptions & { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const input = await contentInput(options);
-  print(at, options.env, await writeContent(at, options.env, (ctx, actor) => editComment(ctx, actor, id, input)), 'Edited');
+  print(
+    at,
+    options.env,
+    await writeContent(at, options.env, (ctx, actor) => editComment(ctx, actor, id, input)),
+    'Edited',
+  );
 }
 
 function print(at: Invocation, env: string, text: string, done: string): void {

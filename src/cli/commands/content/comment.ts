@@ -19,14 +19,20 @@ export function register(program: Command): void {
 
   addCommand(comment, 'list <threadId>', {
     summary: 'List the comments of a thread, oldest first.',
-    examples: ['collab comment list th_1m824gecgs4y1gdw90dr --env default', 'collab comment list th_1m824gecgs4y1gdw90dr --env default --user ann --json'],
+    examples: [
+      'collab comment list th_1m824gecgs4y1gdw90dr --env default',
+      'collab comment list th_1m824gecgs4y1gdw90dr --env default --user ann --json',
+    ],
   })
     .requiredOption('--env <slug>', 'Environment of the thread.')
     .option('--user <id>', 'Only comments of this author.')
     .option('--limit <n>', limitHelp('comments'), '100')
     .action(list);
 
-  addCommand(comment, 'show <id>', { summary: 'Show a comment.', examples: ['collab comment show cm_1m824gecgs4y1gdw90dr_1m824gecgs4y10ds --env default'] })
+  addCommand(comment, 'show <id>', {
+    summary: 'Show a comment.',
+    examples: ['collab comment show cm_1m824gecgs4y1gdw90dr_1m824gecgs4y10ds --env default'],
+  })
     .requiredOption('--env <slug>', ENV)
     .action(show);
 
@@ -42,22 +48,39 @@ export function register(program: Command): void {
     .action(remove);
 }
 
-async function list(threadId: string, { env, user, limit }: { env: string; user?: string; limit: string }, command: Command): Promise<void> {
+async function list(
+  threadId: string,
+  { env, user, limit }: { env: string; user?: string; limit: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const found = await withStore(at, async (ctx) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
-    return listItems<Comment>('comments', { userId: user }, limit, (query) => listComments(ctx, actor, threadId, query));
+    return listItems<Comment>('comments', { userId: user }, limit, (query) =>
+      listComments(ctx, actor, threadId, query),
+    );
   });
   printContent(at, found, () =>
     found.items.length === 0
       ? `There are no such comments in ${threadId}.`
-      : table(['id', 'author', 'created', 'files', 'text'], found.items.map((item) => [item.id, item.userId, item.createdAt, String(item.attachments.length), excerpt(item.body)])) + moreText(found),
+      : table(
+          ['id', 'author', 'created', 'files', 'text'],
+          found.items.map((item) => [
+            item.id,
+            item.userId,
+            item.createdAt,
+            String(item.attachments.length),
+            excerpt(item.body),
+          ]),
+        ) + moreText(found),
   );
 }
 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const comment = await withStore(at, async (ctx) => commentIn(await getComment(ctx, operatorActor(await findEnvironment(ctx, env)), id)));
+  const comment = await withStore(at, async (ctx) =>
+    commentIn(await getComment(ctx, operatorActor(await findEnvironment(ctx, env)), id)),
+  );
   printContent(at, comment, () =>
     keyValues([
       ['id', comment.id],
@@ -79,7 +102,11 @@ async function remove(id: string, { env, yes }: { env: string; yes?: true }, com
   await withStore(at, async (ctx) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
     const { userId, body } = commentIn(await getComment(ctx, actor, id));
-    await confirmDestruction({ warning: `This deletes the comment of ${userId}: "${excerpt(body)}". This cannot be undone.`, answer: 'yes', yes: yes === true });
+    await confirmDestruction({
+      warning: `This deletes the comment of ${userId}: "${excerpt(body)}". This cannot be undone.`,
+      answer: 'yes',
+      yes: yes === true,
+    });
     await deleteComment(ctx, actor, id);
   });
   printResult(at.json, { deleted: true, id }, () => `Deleted the comment ${id}.`);

@@ -41,7 +41,10 @@ export function register(program: Command): void {
     .action(remove);
 }
 
-async function list({ env, prefix, limit }: { env: string; prefix?: string; limit: string }, command: Command): Promise<void> {
+async function list(
+  { env, prefix, limit }: { env: string; prefix?: string; limit: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const found = await withStore(at, async (ctx) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
@@ -50,13 +53,24 @@ async function list({ env, prefix, limit }: { env: string; prefix?: string; limi
   printResult(at.json, found, () =>
     found.items.length === 0
       ? `There are no rooms${prefix === undefined ? '' : ` that begin with "${prefix}"`} in ${env}.`
-      : table(['room', 'threads', 'open', 'last activity', 'created'], found.items.map((room) => [room.roomId, String(room.threadCount), String(room.openThreadCount), room.lastActivityAt, room.createdAt])) + moreText(found),
+      : table(
+          ['room', 'threads', 'open', 'last activity', 'created'],
+          found.items.map((room) => [
+            room.roomId,
+            String(room.threadCount),
+            String(room.openThreadCount),
+            room.lastActivityAt,
+            room.createdAt,
+          ]),
+        ) + moreText(found),
   );
 }
 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const room = await withStore(at, async (ctx) => roomIn((await getRoom(ctx, operatorActor(await findEnvironment(ctx, env)), id, roomOnly)).text));
+  const room = await withStore(at, async (ctx) =>
+    roomIn((await getRoom(ctx, operatorActor(await findEnvironment(ctx, env)), id, roomOnly)).text),
+  );
   printResult(at.json, room, () =>
     [
       keyValues([
@@ -77,11 +91,19 @@ async function remove(id: string, { env, yes }: { env: string; yes?: true }, com
   const room = await withStore(at, async (ctx) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
     const found = roomIn((await getRoom(ctx, actor, id, roomOnly)).text);
-    await confirmDestruction({ warning: `This deletes the room ${id} with its ${found.threadCount} threads. This cannot be undone.`, answer: id, yes: yes === true });
+    await confirmDestruction({
+      warning: `This deletes the room ${id} with its ${found.threadCount} threads. This cannot be undone.`,
+      answer: id,
+      yes: yes === true,
+    });
     await deleteRoom(ctx, actor, id);
     return found;
   });
-  printResult(at.json, { deleted: true, roomId: id, threads: room.threadCount }, () => `Deleted the room ${id} with its ${room.threadCount} threads.`);
+  printResult(
+    at.json,
+    { deleted: true, roomId: id, threads: room.threadCount },
+    () => `Deleted the room ${id} with its ${room.threadCount} threads.`,
+  );
 }
 
 /** Options that read a room with as few threads as possible. */

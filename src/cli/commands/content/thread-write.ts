@@ -16,7 +16,8 @@ type CreatedThread = Thread & { readonly comments: readonly Comment[]; readonly 
 export function addThreadWrites(thread: Command): void {
   const create = addCommand(thread, 'create', {
     summary: 'Create a thread with its first comment.',
-    details: 'Creates the room too if it is new. Browsers see the thread at once, and mentioned users are notified. Filters of plugins apply as to a request with a secret key.',
+    details:
+      'Creates the room too if it is new. Browsers see the thread at once, and mentioned users are notified. Filters of plugins apply as to a request with a secret key.',
     examples: [
       'collab thread create --env default --room demo --user ann --body "Is this the latest logo?"',
       'collab thread create --env default --room demo --user ann --body - --mention bob --metadata \'{"priority":1}\' --json < text.txt',
@@ -32,7 +33,10 @@ export function addThreadWrites(thread: Command): void {
   addCommand(thread, 'update <id>', {
     summary: 'Replace the metadata of a thread, or pin it elsewhere.',
     details: 'Fields without an option are unchanged.',
-    examples: ['collab thread update th_1m824gecgs4y1gdw90dr --env default --metadata \'{"priority":2}\'', 'collab thread update th_1m824gecgs4y1gdw90dr --env default --position \'{"x":0.5,"y":0.25}\''],
+    examples: [
+      'collab thread update th_1m824gecgs4y1gdw90dr --env default --metadata \'{"priority":2}\'',
+      'collab thread update th_1m824gecgs4y1gdw90dr --env default --position \'{"x":0.5,"y":0.25}\'',
+    ],
   })
     .requiredOption('--env <slug>', 'Environment of the thread.')
     .option('--metadata <json>', 'Metadata of the thread, as a JSON object.')
@@ -40,7 +44,10 @@ export function addThreadWrites(thread: Command): void {
     .action(update);
 }
 
-async function createOne(options: ContentOptions & { env: string; room: string; user: string }, command: Command): Promise<void> {
+async function createOne(
+  options: ContentOptions & { env: string; room: string; user: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const { env, room, user } = options;
   const input = { userId: user, ...(await contentInput(options)) };
@@ -51,14 +58,25 @@ async function createOne(options: ContentOptions & { env: string; room: string; 
     [
       isHeld ? `The thread in ${room} is held until a moderator approves it.` : `Created the thread in ${room}.`,
       '',
-      keyValues([['thread', thread.id], ['comment', thread.comments[0]?.id ?? '']]),
+      keyValues([
+        ['thread', thread.id],
+        ['comment', thread.comments[0]?.id ?? ''],
+      ]),
       nextSteps(isHeld ? `collab moderation list --env ${env}` : `collab thread show ${thread.id} --env ${env}`),
     ].join('\n'),
   );
 }
 
-async function update(id: string, { env, ...options }: Pick<ContentOptions, 'metadata' | 'position'> & { env: string }, command: Command): Promise<void> {
-  if (Object.keys(options).length === 0) throw usageFailure('No option was given, so there is nothing to change.', '`collab thread update --help` lists the options.');
+async function update(
+  id: string,
+  { env, ...options }: Pick<ContentOptions, 'metadata' | 'position'> & { env: string },
+  command: Command,
+): Promise<void> {
+  if (Object.keys(options).length === 0)
+    throw usageFailure(
+      'No option was given, so there is nothing to change.',
+      '`collab thread update --help` lists the options.',
+    );
   const at = invocationOf(command);
   const input = await contentInput(options);
   const text = await writeContent(at, env, (ctx, actor) => patchThread(ctx, actor, id, input));

@@ -25,7 +25,10 @@ export function register(program: Command): void {
     .option('--limit <n>', limitHelp('uploads'), '100')
     .action(list);
 
-  addCommand(upload, 'show <id>', { summary: 'Show an upload and the comment that links it.', examples: ['collab upload show file_1m824gecgs4y1gdw90dr --env default'] })
+  addCommand(upload, 'show <id>', {
+    summary: 'Show an upload and the comment that links it.',
+    examples: ['collab upload show file_1m824gecgs4y1gdw90dr --env default'],
+  })
     .requiredOption('--env <slug>', ENV)
     .action(show);
 
@@ -41,7 +44,10 @@ export function register(program: Command): void {
     .action(remove);
 }
 
-async function list({ env, unlinked, limit }: { env: string; unlinked?: true; limit: string }, command: Command): Promise<void> {
+async function list(
+  { env, unlinked, limit }: { env: string; unlinked?: true; limit: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const most = integerOption('limit', limit, 1, MAX_LISTED);
   const found = await withStore(at, async (ctx): Promise<Listed<UploadView>> => {
@@ -55,7 +61,18 @@ async function list({ env, unlinked, limit }: { env: string; unlinked?: true; li
   printResult(at.json, found, () =>
     found.items.length === 0
       ? `There are no ${unlinked === true ? 'unlinked ' : ''}uploads in ${env}.`
-      : table(['id', 'name', 'type', 'size', 'by', 'comment', 'created'], found.items.map((item) => [item.id, item.filename, item.mimeType, bytesText(item.sizeBytes), item.uploadedBy, item.commentId ?? 'none', item.createdAt])) + moreText(found),
+      : table(
+          ['id', 'name', 'type', 'size', 'by', 'comment', 'created'],
+          found.items.map((item) => [
+            item.id,
+            item.filename,
+            item.mimeType,
+            bytesText(item.sizeBytes),
+            item.uploadedBy,
+            item.commentId ?? 'none',
+            item.createdAt,
+          ]),
+        ) + moreText(found),
   );
 }
 
@@ -81,7 +98,11 @@ async function remove(id: string, { env, yes }: { env: string; yes?: true }, com
   await withStore(at, async (ctx) => {
     const environment = await findEnvironment(ctx, env);
     const { filename, uploadedBy } = await getUpload(ctx, environment, id);
-    await confirmDestruction({ warning: `This deletes the file ${filename} of ${uploadedBy}. This cannot be undone.`, answer: 'yes', yes: yes === true });
+    await confirmDestruction({
+      warning: `This deletes the file ${filename} of ${uploadedBy}. This cannot be undone.`,
+      answer: 'yes',
+      yes: yes === true,
+    });
     await deleteUpload(ctx, environment, id);
   });
   printResult(at.json, { deleted: true, id }, () => `Deleted the upload ${id}.`);

@@ -21,12 +21,19 @@ interface AddOptions {
 
 /** Adds `user add|list|show`. */
 export function register(program: Command): void {
-  const user = addGroup(program, 'user', 'Users: the possible authors of comments. People become known when they connect; bots have to be added.');
+  const user = addGroup(
+    program,
+    'user',
+    'Users: the possible authors of comments. People become known when they connect; bots have to be added.',
+  );
 
   addCommand(user, 'add <id>', {
     summary: 'Add or change a user.',
     details: 'Fields without an option are unchanged.',
-    examples: ['collab user add ci-bot --env default --name "CI" --bot', 'collab user add ann --env default --name Ann --email ann@example.com'],
+    examples: [
+      'collab user add ci-bot --env default --name "CI" --bot',
+      'collab user add ann --env default --name Ann --email ann@example.com',
+    ],
   })
     .requiredOption('--env <slug>', 'Environment of the user.')
     .option('--name <text>', 'Name shown next to comments.')
@@ -57,9 +64,16 @@ async function add(id: string, options: AddOptions, command: Command): Promise<v
     ...(avatarUrl !== undefined && { avatarUrl }),
     ...(bot === true && { kind: 'bot' }),
   };
-  const text = await withStore(at, async (ctx) => putUser(ctx, operatorActor(await findEnvironment(ctx, env)), id, fields));
+  const text = await withStore(at, async (ctx) =>
+    putUser(ctx, operatorActor(await findEnvironment(ctx, env)), id, fields),
+  );
   const user = userIn(text);
-  printResult(at.json, user, () => `Saved the user ${user.userId}.${nextSteps(`collab token create --env ${env} --user ${shellWord(user.userId)}`)}`);
+  printResult(
+    at.json,
+    user,
+    () =>
+      `Saved the user ${user.userId}.${nextSteps(`collab token create --env ${env} --user ${shellWord(user.userId)}`)}`,
+  );
 }
 
 async function list({ env, query }: { env: string; query?: string }, command: Command): Promise<void> {
@@ -68,13 +82,24 @@ async function list({ env, query }: { env: string; query?: string }, command: Co
   printResult(at.json, { items }, () =>
     items.length === 0
       ? `${query === undefined ? 'There are no users yet' : `No user matches "${query}"`}.${nextSteps(`collab user add <id> --env ${env}`)}`
-      : table(['id', 'name', 'kind', 'online', 'last seen'], items.map((user) => [user.userId, user.name ?? '', user.kind, yesNo(user.online), user.lastSeenAt ?? 'never'])),
+      : table(
+          ['id', 'name', 'kind', 'online', 'last seen'],
+          items.map((user) => [
+            user.userId,
+            user.name ?? '',
+            user.kind,
+            yesNo(user.online),
+            user.lastSeenAt ?? 'never',
+          ]),
+        ),
   );
 }
 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const user = userIn(await withStore(at, async (ctx) => getUser(ctx, operatorActor(await findEnvironment(ctx, env)), id)));
+  const user = userIn(
+    await withStore(at, async (ctx) => getUser(ctx, operatorActor(await findEnvironment(ctx, env)), id)),
+  );
   printResult(at.json, user, () =>
     keyValues([
       ['id', user.userId],

@@ -11,7 +11,8 @@ interface PasswordOptions {
   readonly password?: string;
 }
 
-const PASSWORD_OPTION = 'At least 12 characters, at most 1024 bytes (default: asks for it). Other users of the machine can see it while the command runs.';
+const PASSWORD_OPTION =
+  'At least 12 characters, at most 1024 bytes (default: asks for it). Other users of the machine can see it while the command runs.';
 
 /** Adds `admin create|list|password|remove`. */
 export function register(program: Command): void {
@@ -19,8 +20,12 @@ export function register(program: Command): void {
 
   addCommand(admin, 'create <email>', {
     summary: 'Create an admin.',
-    details: 'Admins log in with POST /api/v1/admin/auth/login and manage all environments, secret keys and publishable keys of the server. Signing keys are managed on the command line only.',
-    examples: ['collab admin create ops@example.com', 'collab admin create ops@example.com --password "$ADMIN_PASSWORD" --json'],
+    details:
+      'Admins log in with POST /api/v1/admin/auth/login and manage all environments, secret keys and publishable keys of the server. Signing keys are managed on the command line only.',
+    examples: [
+      'collab admin create ops@example.com',
+      'collab admin create ops@example.com --password "$ADMIN_PASSWORD" --json',
+    ],
   })
     .option('--password <text>', PASSWORD_OPTION)
     .action(create);
@@ -47,7 +52,12 @@ async function create(email: string, options: PasswordOptions, command: Command)
   const at = invocationOf(command);
   const password = await passwordOf(options);
   const admin = await withStore(at, (ctx) => createAdmin(ctx, email, password));
-  printResult(at.json, admin, () => `Created the admin ${admin.email}.${nextSteps('Log in: POST /api/v1/admin/auth/login with {"email", "password"}.')}`);
+  printResult(
+    at.json,
+    admin,
+    () =>
+      `Created the admin ${admin.email}.${nextSteps('Log in: POST /api/v1/admin/auth/login with {"email", "password"}.')}`,
+  );
 }
 
 async function list(_options: object, command: Command): Promise<void> {
@@ -56,7 +66,10 @@ async function list(_options: object, command: Command): Promise<void> {
   printResult(at.json, { items }, () =>
     items.length === 0
       ? `There are no admins yet.${nextSteps('collab admin create <email>')}`
-      : table(['email', 'id', 'created'], items.map((item) => [item.email, item.id, item.createdAt])),
+      : table(
+          ['email', 'id', 'created'],
+          items.map((item) => [item.email, item.id, item.createdAt]),
+        ),
   );
 }
 
@@ -74,7 +87,10 @@ async function remove(email: string, options: { yes?: true }, command: Command):
   printResult(at.json, { removed: true, id: admin.id, email: admin.email }, () => `Removed the admin ${admin.email}.`);
 }
 
-/** Returns the password of the option, or asks for it. Checks it here too, so that a bad one is refused before it is hashed. */
+/**
+ * Returns the password of the option, or asks for it. Checks it here too, so that a bad one is refused before it is
+ * hashed.
+ */
 async function passwordOf({ password }: PasswordOptions): Promise<string> {
   const chosen = password ?? (await askPassword());
   checkPassword(chosen);

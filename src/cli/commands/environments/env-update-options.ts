@@ -1,4 +1,9 @@
-import { type CrdtKind, type EnvironmentPatch, type MediaKind, TOKEN_LIFETIME } from '../../../model/environments/environment.ts';
+import {
+  type CrdtKind,
+  type EnvironmentPatch,
+  type MediaKind,
+  TOKEN_LIFETIME,
+} from '../../../model/environments/environment.ts';
 import { defaultLimits, type Limits } from '../../../model/environments/limits.ts';
 import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../../model/environments/quotas.ts';
 import { usageFailure } from '../../failure.ts';
@@ -41,20 +46,40 @@ export interface UpdateOptions {
  */
 export function patchOf(options: UpdateOptions): EnvironmentPatch {
   if (Object.keys(options).length === 0) {
-    throw usageFailure('No option was given, so there is nothing to change.', '`collab env update --help` lists the options.');
+    throw usageFailure(
+      'No option was given, so there is nothing to change.',
+      '`collab env update --help` lists the options.',
+    );
   }
-  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, strict, allowedOrigins, tokenLifetime, tokenIssuer, limits, quotas } = options;
+  const {
+    name,
+    disabled,
+    maxFileSizeMb,
+    maxP2pStateMb,
+    crdt,
+    requireKnownUsers,
+    strict,
+    allowedOrigins,
+    tokenLifetime,
+    tokenIssuer,
+    limits,
+    quotas,
+  } = options;
   return {
     ...(name !== undefined && { name }),
     ...(disabled !== undefined && { disabled }),
     settings: {
-      ...(maxFileSizeMb !== undefined && { maxFileSizeMb: integerOption('max-file-size-mb', maxFileSizeMb, 1, 10_240) }),
+      ...(maxFileSizeMb !== undefined && {
+        maxFileSizeMb: integerOption('max-file-size-mb', maxFileSizeMb, 1, 10_240),
+      }),
       ...(maxP2pStateMb !== undefined && { maxP2pStateMb: integerOption('max-p2p-state-mb', maxP2pStateMb, 1, 100) }),
       ...(crdt !== undefined && { crdt }),
       ...(requireKnownUsers !== undefined && { requireKnownUsers }),
       ...(strict !== undefined && { strict }),
       ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
-      ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime, TOKEN_LIFETIME) }),
+      ...(tokenLifetime !== undefined && {
+        jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime, TOKEN_LIFETIME),
+      }),
       ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),
       ...(limits !== undefined && { limits: Object.fromEntries(listOption(limits).map(limitPair)) }),
       ...(quotas !== undefined && { quotas: Object.fromEntries(listOption(quotas).map(quotaPair)) }),
@@ -65,13 +90,15 @@ export function patchOf(options: UpdateOptions): EnvironmentPatch {
 
 function limitPair(text: string): [name: string, value: number] {
   const [name = '', value = '', ...more] = text.split('=');
-  if (more.length > 0 || value === '') throw usageFailure(`--limits must contain pairs such as bodyLength=5000, not "${text}".`);
+  if (more.length > 0 || value === '')
+    throw usageFailure(`--limits must contain pairs such as bodyLength=5000, not "${text}".`);
   return [choiceOption('limits', name, limitNames), integerOption(`limits ${name}`, value, 1, 1_000_000)];
 }
 
 function quotaPair(text: string): [name: string, value: number | null] {
   const [name = '', value = '', ...more] = text.split('=');
-  if (more.length > 0 || value === '') throw usageFailure(`--quotas must contain pairs such as userComments=5000 or userComments=off, not "${text}".`);
+  if (more.length > 0 || value === '')
+    throw usageFailure(`--quotas must contain pairs such as userComments=5000 or userComments=off, not "${text}".`);
   const known = choiceOption('quotas', name, quotaNames);
   return [known, value === 'off' ? null : integerOption(`quotas ${known}`, value, 1, MAX_QUOTA)];
 }
@@ -80,7 +107,9 @@ function mediaSet(types: readonly MediaKind[] = [], value: boolean): Partial<Rec
   return Object.fromEntries(types.map((type) => [type, value]));
 }
 
-/** Checks an origin. Browsers send it without a path and with the host in lower case; anything else would never match. */
+/**
+ * Checks an origin. Browsers send it without a path and with the host in lower case; anything else would never match.
+ */
 function checkedOrigin(text: string): string {
   const origin = URL.canParse(text) ? new URL(text).origin : 'null';
   if (origin === 'null' || origin !== text) {

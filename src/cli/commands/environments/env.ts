@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
 import { MEGABYTE } from '../../../lib/bytes.ts';
-import { createSignedEnvironment, deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
+import {
+  createSignedEnvironment,
+  deleteEnvironment,
+  findDeletable,
+  findEnvironment,
+  listEnvironments,
+  updateEnvironment,
+} from '../../../domain/environments/environments.ts';
 import { readUsage, TOTAL_KEY } from '../../../domain/quotas/usage.ts';
 import { formatDuration } from '../../../lib/duration.ts';
 import { type Environment, quotasOf } from '../../../model/environments/environment.ts';
@@ -18,7 +25,8 @@ export function register(program: Command): void {
 
   addCommand(env, 'create <slug>', {
     summary: 'Create an environment.',
-    details: 'Also creates a secret for signing user tokens, which is shown once. Create keys with `collab key create`.',
+    details:
+      'Also creates a secret for signing user tokens, which is shown once. Create keys with `collab key create`.',
     examples: ['collab env create staging --name "Staging"', 'collab env create staging --json'],
   })
     .option('--name <text>', 'Display name (default: the slug).')
@@ -47,19 +55,34 @@ export function register(program: Command): void {
     .addOption(choicesFlag('--enable-media <types>', 'Media types to accept, separated by commas.', mediaKinds))
     .addOption(choicesFlag('--disable-media <types>', 'Media types to refuse, separated by commas.', mediaKinds))
     .option('--max-p2p-state-mb <n>', 'Largest shared state of a room in megabytes, 1 to 100.')
-    .addOption(choiceFlag('--crdt <type>', 'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.', crdtKinds))
+    .addOption(
+      choiceFlag(
+        '--crdt <type>',
+        'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.',
+        crdtKinds,
+      ),
+    )
     .addOption(booleanFlag('--require-known-users <boolean>', 'Whether authors must be known users.'))
-    .addOption(booleanFlag('--strict <boolean>', 'true refuses misspelled fields and parameters of requests, which otherwise get a hint.'))
+    .addOption(
+      booleanFlag(
+        '--strict <boolean>',
+        'true refuses misspelled fields and parameters of requests, which otherwise get a hint.',
+      ),
+    )
     .option('--allowed-origins <origins>', 'Origins that browsers may connect from, separated by commas; "" for any.')
     .option('--token-lifetime <duration>', 'Longest lifetime of a user token from issue to expiry, 1m to 365d.')
     .option('--token-issuer <iss>', 'Issuer (iss) that user tokens must have; "" for any.')
     .option('--limits <name=n>', `Limits on request contents, separated by commas: ${limitNames.join(', ')}.`)
-    .option('--quotas <name=n|off>', `Limits on what may be stored in total and written by one user, separated by commas; off removes one: ${quotaNames.join(', ')}.`)
+    .option(
+      '--quotas <name=n|off>',
+      `Limits on what may be stored in total and written by one user, separated by commas; off removes one: ${quotaNames.join(', ')}.`,
+    )
     .action(update);
 
   addCommand(env, 'delete <slug>', {
     summary: 'Delete an environment with all its contents.',
-    details: 'Asks for the slug first. This cannot be undone. If it is interrupted, run it again; a running server also completes it.',
+    details:
+      'Asks for the slug first. This cannot be undone. If it is interrupted, run it again; a running server also completes it.',
     examples: ['collab env delete staging', 'collab env delete staging --yes'],
   })
     .option('--yes', 'Do not ask.')
@@ -74,7 +97,12 @@ async function create(slug: string, options: { name?: string }, command: Command
     [
       `Created the environment ${slug}.`,
       '',
-      keyValues([['id', environment.id], ['slug', slug], ['signing secret', jwtSecret], ['kid', jwtKid]]),
+      keyValues([
+        ['id', environment.id],
+        ['slug', slug],
+        ['signing secret', jwtSecret],
+        ['kid', jwtKid],
+      ]),
       '',
       'The signing secret is not shown again. Store it in the backend that signs your user tokens.',
       nextSteps(`collab key create --env ${slug} --kind secret`, `collab key create --env ${slug} --kind publishable`),
@@ -88,7 +116,10 @@ async function list(_options: object, command: Command): Promise<void> {
   printResult(at.json, { items }, () =>
     items.length === 0
       ? `There are no environments yet.${nextSteps('collab env create <slug>')}`
-      : table(['slug', 'name', 'id', 'state', 'created'], items.map((item) => [item.slug, item.name, item.id, state(item), item.createdAt])),
+      : table(
+          ['slug', 'name', 'id', 'state', 'created'],
+          items.map((item) => [item.slug, item.name, item.id, state(item), item.createdAt]),
+        ),
   );
 }
 
@@ -99,7 +130,8 @@ async function show(slug: string, _options: object, command: Command): Promise<v
     return { environment: found, usage: await readUsage(ctx.store, found.id, TOTAL_KEY) };
   });
   const quotas = quotasOf(environment);
-  const used = (amount: number, max: number | null, unit: string): string => `${amount} of ${max ?? 'unlimited'}${unit}`;
+  const used = (amount: number, max: number | null, unit: string): string =>
+    `${amount} of ${max ?? 'unlimited'}${unit}`;
   printResult(at.json, { ...environment, usage }, () =>
     [
       describe(environment),
@@ -132,7 +164,11 @@ async function remove(slug: string, options: { yes?: true }, command: Command): 
     await deleteEnvironment(ctx, found.id);
     return found;
   });
-  printResult(at.json, { deleted: true, id: environment.id, slug: environment.slug }, () => `Deleted the environment ${environment.slug}.`);
+  printResult(
+    at.json,
+    { deleted: true, id: environment.id, slug: environment.slug },
+    () => `Deleted the environment ${environment.slug}.`,
+  );
 }
 
 function describe(environment: Environment): string {
@@ -152,8 +188,18 @@ function describe(environment: Environment): string {
     ['type of shared states', settings.crdt === 'yjs' ? 'Yjs documents' : 'opaque'],
     ['token lifetime', `at most ${formatDuration(settings.jwtMaxLifetime)}`],
     ['token issuer', settings.jwtIssuer ?? 'any'],
-    ['custom limits', Object.entries(settings.limits).map(([name, value]) => `${name}=${value}`).join(', ') || 'none'],
-    ['custom quotas', Object.entries(settings.quotas).map(([name, value]) => `${name}=${value ?? 'off'}`).join(', ') || 'none'],
+    [
+      'custom limits',
+      Object.entries(settings.limits)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(', ') || 'none',
+    ],
+    [
+      'custom quotas',
+      Object.entries(settings.quotas)
+        .map(([name, value]) => `${name}=${value ?? 'off'}`)
+        .join(', ') || 'none',
+    ],
     ['created', environment.createdAt],
     ['updated', environment.updatedAt],
   ]);

@@ -38,20 +38,31 @@ export function register(program: Command): void {
     details:
       'docs/export-format.md describes the format. "-" writes to standard output. If a server is running, each thread is exported as of one ' +
       'moment, but not the environment as a whole: for that, restore a backup into another folder and export there. API keys and signing secrets are left out by default.',
-    examples: ['collab export all.ndjson', 'collab export staging.ndjson --env staging', 'collab export - --env default --with-secrets | gzip > default.ndjson.gz'],
+    examples: [
+      'collab export all.ndjson',
+      'collab export staging.ndjson --env staging',
+      'collab export - --env default --with-secrets | gzip > default.ndjson.gz',
+    ],
   })
     .option('--env <slug>', 'Only this environment (default: all).')
-    .option('--with-secrets', 'Include API keys and signing secrets, so that clients keep working after an import. Keep the file as safe as the server.')
+    .option(
+      '--with-secrets',
+      'Include API keys and signing secrets, so that clients keep working after an import. Keep the file as safe as the server.',
+    )
     .action(write);
 }
 
 async function write(file: string, flags: ExportFlags, command: Command): Promise<void> {
   const at = invocationOf(command);
   const path = file === '-' ? null : resolve(pathArgument('<file>', file));
-  if (path !== null && existsSync(path)) throw new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.']);
+  if (path !== null && existsSync(path))
+    throw new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.']);
   const written = await withStore(at, async (ctx) => {
-    const environments = flags.env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, flags.env)];
-    return path === null ? unlessFailed(process.stdout, writeTo(process.stdout, ctx, environments, flags)) : writeFile(path, ctx, environments, flags);
+    const environments =
+      flags.env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, flags.env)];
+    return path === null
+      ? unlessFailed(process.stdout, writeTo(process.stdout, ctx, environments, flags))
+      : writeFile(path, ctx, environments, flags);
   });
   for (const what of written.missing) printNote(`Left out because it was deleted or is missing: ${what}`);
   if (path === null) return;
@@ -59,14 +70,24 @@ async function write(file: string, flags: ExportFlags, command: Command): Promis
     [
       `Wrote ${path}.`,
       '',
-      keyValues([['environments', String(written.environments)], ['lines', String(written.lines)], ['size', bytesText(written.bytes)], ['secrets', flags.withSecrets ? 'included' : 'left out']]),
+      keyValues([
+        ['environments', String(written.environments)],
+        ['lines', String(written.lines)],
+        ['size', bytesText(written.bytes)],
+        ['secrets', flags.withSecrets ? 'included' : 'left out'],
+      ]),
       nextSteps(`collab import ${shellWord(path)} --dir <folder>`),
     ].join('\n'),
   );
 }
 
 /** Writes to a temporary file and renames it, so that a file with the final name is always complete. */
-async function writeFile(path: string, ctx: Context, environments: readonly Environment[], flags: ExportFlags): Promise<Written> {
+async function writeFile(
+  path: string,
+  ctx: Context,
+  environments: readonly Environment[],
+  flags: ExportFlags,
+): Promise<Written> {
   const temporary = `${path}.partial-${process.pid}`;
   const handle = await open(temporary, 'wx', 0o600);
   try {
@@ -85,13 +106,21 @@ async function writeFile(path: string, ctx: Context, environments: readonly Envi
   }
 }
 
-/** Resolves as `work`, which writes to the stream. Rejects as soon as the stream fails, after which `work` could wait forever. */
+/**
+ * Resolves as `work`, which writes to the stream. Rejects as soon as the stream fails, after which `work` could wait
+ * forever.
+ */
 function unlessFailed<T>(stream: Writable, work: Promise<T>): Promise<T> {
   const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error));
   return Promise.race([work, failed]);
 }
 
-async function writeTo(stream: Writable, ctx: Context, environments: readonly Environment[], { withSecrets }: ExportFlags): Promise<Written> {
+async function writeTo(
+  stream: Writable,
+  ctx: Context,
+  environments: readonly Environment[],
+  { withSecrets }: ExportFlags,
+): Promise<Written> {
   const progress = new Progress();
   const missing: string[] = [];
   let lines = 0;
@@ -106,7 +135,10 @@ async function writeTo(stream: Writable, ctx: Context, environments: readonly En
   };
   await put(exportHead());
   for (const environment of environments) {
-    for await (const line of exportEnvironment(ctx, environment, { withSecrets: withSecrets === true, onMissing: (what) => missing.push(what) })) {
+    for await (const line of exportEnvironment(ctx, environment, {
+      withSecrets: withSecrets === true,
+      onMissing: (what) => missing.push(what),
+    })) {
       await put(line);
       progress.update(() => `${environment.slug}: ${lines} lines, ${bytesText(bytes)}`);
     }

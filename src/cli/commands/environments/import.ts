@@ -45,27 +45,48 @@ export function register(program: Command): void {
       'Each environment is imported completely or not at all: it appears once its last line was read. What an interrupted import has left is removed by ' +
       'the next import, or by a running server after an hour. A folder without data is created first, as by `collab init`, but without a first ' +
       'environment; there the whole file is imported or nothing. "-" reads standard input. Works while a server is running. An environment that exists already is refused, unless --skip-existing is given.',
-    examples: ['collab import all.ndjson', 'collab import all.ndjson --dir /srv/new', 'collab import all.ndjson --skip-existing', 'gunzip -c default.ndjson.gz | collab import -'],
+    examples: [
+      'collab import all.ndjson',
+      'collab import all.ndjson --dir /srv/new',
+      'collab import all.ndjson --skip-existing',
+      'gunzip -c default.ndjson.gz | collab import -',
+    ],
   })
-    .option('--skip-existing', 'Skip environments that exist already. Use it to repeat an import that imported only a part of the file.')
+    .option(
+      '--skip-existing',
+      'Skip environments that exist already. Use it to repeat an import that imported only a part of the file.',
+    )
     .action(importFile);
 }
 
 async function importFile(file: string, options: { skipExisting?: true }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const path = file === '-' ? null : resolve(pathArgument('<file>', file));
-  const source: Source = { path, bytes: path === null ? null : (await stat(path)).size, skipExisting: options.skipExisting === true };
+  const source: Source = {
+    path,
+    bytes: path === null ? null : (await stat(path)).size,
+    skipExisting: options.skipExisting === true,
+  };
   const config = await loadFolderConfig(at.dir);
   const isNew = !hasStore(config);
-  const { done, skipped, lines } = isNew ? await importIntoNewFolder(at.dir, config, source) : await importIntoStore(config, source);
+  const { done, skipped, lines } = isNew
+    ? await importIntoNewFolder(at.dir, config, source)
+    : await importIntoStore(config, source);
   const environments = done.map(({ id, slug }) => ({ id, slug }));
   const dir = `--dir ${shellWord(at.dir)}`;
   printResult(at.json, { dir: at.dir, madeFolder: isNew, environments, skipped, lines }, () =>
     [
       `${isNew ? `Created the folder ${at.dir} and imported` : 'Imported'} ${done.length === 1 ? 'one environment' : `${done.length} environments`}.`,
       '',
-      keyValues([['imported', done.map(({ slug }) => slug).join(', ') || 'none'], ['skipped', skipped.join(', ') || 'none'], ['lines', String(lines)]]),
-      nextSteps(`collab ${isNew ? 'start' : 'status'} ${dir}`, ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret ${dir}`)),
+      keyValues([
+        ['imported', done.map(({ slug }) => slug).join(', ') || 'none'],
+        ['skipped', skipped.join(', ') || 'none'],
+        ['lines', String(lines)],
+      ]),
+      nextSteps(
+        `collab ${isNew ? 'start' : 'status'} ${dir}`,
+        ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret ${dir}`),
+      ),
     ].join('\n'),
   );
 }
@@ -82,17 +103,26 @@ async function importIntoStore(config: Config, source: Source): Promise<ImportRe
   }
 }
 
-/** Creates the folder with the imported environments only. If the import fails, no store is created, and no folder is left. */
+/**
+ * Creates the folder with the imported environments only. If the import fails, no store is created, and no folder is
+ * left.
+ */
 async function importIntoNewFolder(dir: string, config: Config, source: Source): Promise<ImportResult> {
   const files = filesFolder(config);
-  if (existsSync(files)) throw new Failure(`${files} exists, but there is no store next to it. Nothing was imported.`, ['Import into another folder, or move those files elsewhere.']);
+  if (existsSync(files))
+    throw new Failure(`${files} exists, but there is no store next to it. Nothing was imported.`, [
+      'Import into another folder, or move those files elsewhere.',
+    ]);
   const created = [...(await ensureFolder(dir)), ...(await ensureFolder(config.dataDir))];
   try {
     // Lock the whole data folder, so that no server starts on it before the store is moved there.
     const lock = await lockImports(config.dataDir);
     try {
       const imported = await createFolder(dir, config, (ctx) => run(ctx, source, false));
-      if (imported === null) throw new Failure(`Another process has created the folder ${dir} in the meantime. Nothing was imported.`, ['Run the command again to import into that folder.']);
+      if (imported === null)
+        throw new Failure(`Another process has created the folder ${dir} in the meantime. Nothing was imported.`, [
+          'Run the command again to import into that folder.',
+        ]);
       return imported;
     } finally {
       lock.release();
@@ -109,7 +139,9 @@ async function lockImports(folder: string): Promise<DataLock> {
     return await lockDataFolder(folder);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    throw new Failure('Another import into this folder is running. Nothing was imported.', ['Run the command again when it has finished.']);
+    throw new Failure('Another import into this folder is running. Nothing was imported.', [
+      'Run the command again when it has finished.',
+    ]);
   }
 }
 
@@ -153,18 +185,24 @@ function refusedByDisk(error: unknown, done: Import['done']): Failure {
 }
 
 function effectOf(done: Import['done']): string {
-  return done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
+  return done.length === 0
+    ? 'Nothing was imported.'
+    : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
 }
 
 function refusal(error: CollabError, line: number, done: Import['done']): Failure {
   const remedies = {
-    id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: `collab env delete <slug>`'],
+    id_taken: [
+      'To keep it and import the others, add --skip-existing.',
+      'To replace it, delete it first: `collab env delete <slug>`',
+    ],
     slug_taken: ['Import it into another folder, or delete the existing environment: `collab env delete <slug>`'],
   } as const;
   const others = [
     'If the server that made the export accepts it, it is of an earlier version: change it there, such as names with line breaks and origins with a wildcard, and export again.',
     'docs/export-format.md describes every line.',
   ];
-  const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : others;
+  const remedy: readonly string[] =
+    error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : others;
   return new Failure(`Line ${line}: ${error.message}. ${effectOf(done)}`, remedy);
 }

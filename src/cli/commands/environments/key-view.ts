@@ -4,7 +4,15 @@ import { keyValues, nextSteps } from '../../terminal/output.ts';
 
 /** The JSON of a signing key; with its secret only if `withSecret`. */
 export function presentSigningKey(key: SigningKey, withSecret: boolean): Record<string, unknown> {
-  const common = { id: key.kid, kind: 'signing', kid: key.kid, alg: key.alg, source: key.kind, state: 'active', createdAt: key.createdAt };
+  const common = {
+    id: key.kid,
+    kind: 'signing',
+    kid: key.kid,
+    alg: key.alg,
+    source: key.kind,
+    state: 'active',
+    createdAt: key.createdAt,
+  };
   if (key.kind === 'jwks') return { ...common, url: key.url };
   return key.kind === 'secret' && withSecret ? { ...common, jwtSecret: key.secret } : common;
 }
@@ -16,14 +24,23 @@ export function newKeyText({ key, value }: NewKey): string {
     return [
       'Created a publishable key.',
       '',
-      keyValues([['id', key.id], ['publishable key', value], ['expires', expiry]]),
+      keyValues([
+        ['id', key.id],
+        ['publishable key', value],
+        ['expires', expiry],
+      ]),
       nextSteps('Use it in your web page: send it as X-Service-Key, together with the user token. It is not secret.'),
     ].join('\n');
   }
   return [
     'Created a secret key.',
     '',
-    keyValues([['id', key.id], ['secret key', value], ['rights', rights(key)], ['expires', expiry]]),
+    keyValues([
+      ['id', key.id],
+      ['secret key', value],
+      ['rights', rights(key)],
+      ['expires', expiry],
+    ]),
     '',
     'The key is not shown again. Store it in your backend, never in a web page.',
     nextSteps(`Send it with each request: Authorization: Bearer ${value}`),
@@ -38,7 +55,11 @@ export function signingKeyText(key: SigningKey): string {
   return [
     'Created a signing key.',
     '',
-    keyValues([['kid', key.kid], ['algorithm', key.alg], ['secret', key.secret]]),
+    keyValues([
+      ['kid', key.kid],
+      ['algorithm', key.alg],
+      ['secret', key.secret],
+    ]),
     '',
     'The secret is not shown again. Store it in the backend that signs your user tokens.',
     nextSteps(`Sign with HS256 and set "kid": "${key.kid}" in the header of the token.`),
@@ -48,12 +69,30 @@ export function signingKeyText(key: SigningKey): string {
 /** The row of a key in the list. */
 export function keyRow(key: ListedKey, now: number): readonly string[] {
   const shown = key.kind === 'publishable' ? key.value : key.preview;
-  return [key.id, key.kind, key.name, shown, key.kind === 'secret' ? rights(key) : 'page', stateText(key, now), key.lastUsedAt ?? 'never', key.createdAt];
+  return [
+    key.id,
+    key.kind,
+    key.name,
+    shown,
+    key.kind === 'secret' ? rights(key) : 'page',
+    stateText(key, now),
+    key.lastUsedAt ?? 'never',
+    key.createdAt,
+  ];
 }
 
 /** The row of a signing key in the list. */
 export function signingKeyRow(key: SigningKey): readonly string[] {
-  return [key.kid, 'signing', key.kind === 'jwks' ? key.url : '', `${key.alg} ${key.kind}`, 'verifies tokens', 'active', '', key.createdAt];
+  return [
+    key.kid,
+    'signing',
+    key.kind === 'jwks' ? key.url : '',
+    `${key.alg} ${key.kind}`,
+    'verifies tokens',
+    'active',
+    '',
+    key.createdAt,
+  ];
 }
 
 function rights(key: SecretKey): string {

@@ -5,9 +5,20 @@ import { findEnvironment, listEnvironments } from '../../../domain/environments/
 import { presentKey, presentNewKey } from '../../../domain/access/key-view.ts';
 import { createKey, findKey, listKeys, revokeKey, rotateKey } from '../../../domain/access/keys.ts';
 import type { KeyCreate } from '../../../model/environments/key.ts';
-import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey, type SigningKeyCreate } from '../../../domain/access/signing-keys.ts';
+import {
+  addSigningKey,
+  listSigningKeys,
+  type PublicAlgorithm,
+  removeSigningKey,
+  type SigningKeyCreate,
+} from '../../../domain/access/signing-keys.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
-import { type KeyScope, MAX_KEY_RATE_LIMIT, MAX_KEY_SECONDS, type SigningKey } from '../../../model/environments/key.ts';
+import {
+  type KeyScope,
+  MAX_KEY_RATE_LIMIT,
+  MAX_KEY_SECONDS,
+  type SigningKey,
+} from '../../../model/environments/key.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { choiceFlag, durationOption, integerOption } from '../../option-values.ts';
 import { usageFailure } from '../../failure.ts';
@@ -37,7 +48,11 @@ interface CreateOptions {
 
 /** Adds `key create|list|revoke|rotate`. */
 export function register(program: Command): void {
-  const key = addGroup(program, 'key', 'Keys: for backends (secret), for web pages (publishable), and for signing user tokens (signing).');
+  const key = addGroup(
+    program,
+    'key',
+    'Keys: for backends (secret), for web pages (publishable), and for signing user tokens (signing).',
+  );
 
   addCommand(key, 'create', {
     summary: 'Create a key. Its value is shown once.',
@@ -54,10 +69,19 @@ export function register(program: Command): void {
     .requiredOption('--env <slug>', 'Environment of the key.')
     .addOption(choiceFlag('--kind <kind>', 'What the key is for.', kinds).makeOptionMandatory())
     .option('--name <text>', 'Name by which you recognise the key.')
-    .addOption(choiceFlag('--scope <scope>', 'Secret keys: permissions; `moderate` allows reading, resolving, editing and deleting (default: full).', scopes))
+    .addOption(
+      choiceFlag(
+        '--scope <scope>',
+        'Secret keys: permissions; `moderate` allows reading, resolving, editing and deleting (default: full).',
+        scopes,
+      ),
+    )
     .option('--rooms <room>', 'Secret keys: the only room it can access, or prefix* for all rooms with that prefix.')
     .option('--expires <duration>', 'Lifetime, such as 90d (default: until it is revoked).')
-    .option('--rate-limit <n>', 'Secret keys: requests per minute, counted per key instead of per address, or unlimited.')
+    .option(
+      '--rate-limit <n>',
+      'Secret keys: requests per minute, counted per key instead of per address, or unlimited.',
+    )
     .option('--kid <kid>', 'Signing keys: its id in token headers (default: a new one).')
     .addOption(choiceFlag('--alg <algorithm>', 'Signing keys: algorithm that the tokens are signed with.', algorithms))
     .option('--public-key <file>', 'Signing keys: file with a public key, PEM or JWK.')
@@ -85,7 +109,11 @@ export function register(program: Command): void {
     details:
       'An old signing secret verifies tokens until you revoke it: let your backend sign with the new one, and revoke the old one when the ' +
       'last tokens that it signed have expired.',
-    examples: ['collab key rotate key_01jq5w8z', 'collab key rotate key_01jq5w8z --overlap 1h', 'collab key rotate kid_01jq5w8z'],
+    examples: [
+      'collab key rotate key_01jq5w8z',
+      'collab key rotate key_01jq5w8z --overlap 1h',
+      'collab key rotate kid_01jq5w8z',
+    ],
   })
     .option('--overlap <duration>', 'How long the old key still works; does not apply to signing secrets.', '24h')
     .option('--env <slug>', 'Environment of a signing secret, if several environments have one with this kid.')
@@ -102,7 +130,9 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     ...(options.name !== undefined && { name: options.name }),
     ...(options.scope !== undefined && { scope: options.scope }),
     ...(options.rooms !== undefined && { rooms: options.rooms }),
-    ...(options.expires !== undefined && { expiresInSeconds: durationOption('expires', options.expires, { min: 1, max: MAX_KEY_SECONDS }) }),
+    ...(options.expires !== undefined && {
+      expiresInSeconds: durationOption('expires', options.expires, { min: 1, max: MAX_KEY_SECONDS }),
+    }),
     ...(options.rateLimit !== undefined && { rateLimit: rateLimitOption(options.rateLimit) }),
   };
   const created = await withStore(at, async (ctx) => createKey(ctx, await findEnvironment(ctx, options.env), input));
@@ -124,7 +154,10 @@ async function list({ env }: { env: string }, command: Command): Promise<void> {
   const now = Date.now();
   const items = [...keys.map((key) => presentKey(key, now)), ...signing.map((key) => presentSigningKey(key, false))];
   printResult(at.json, { items }, () =>
-    table(['id', 'kind', 'name', 'key', 'rights', 'state', 'last used', 'created'], [...keys.map((key) => keyRow(key, now)), ...signing.map(signingKeyRow)]),
+    table(
+      ['id', 'kind', 'name', 'key', 'rights', 'state', 'last used', 'created'],
+      [...keys.map((key) => keyRow(key, now)), ...signing.map(signingKeyRow)],
+    ),
   );
 }
 
@@ -134,8 +167,15 @@ async function revoke(id: string, options: { env?: string; yes?: true }, command
     const signing = await findSigningKey(ctx, id, options.env);
     const revokedAt = signing === undefined ? (await findKey(ctx, id)).revokedAt : null;
     if (revokedAt !== null) return `The key ${id} was revoked already, at ${revokedAt}. Nothing was changed.`;
-    const effect = signing === undefined ? 'requests that use it are refused from now on' : 'user tokens signed with it are refused from now on';
-    await confirmDestruction({ warning: `This revokes the key ${id}: ${effect}.`, answer: 'yes', yes: options.yes === true });
+    const effect =
+      signing === undefined
+        ? 'requests that use it are refused from now on'
+        : 'user tokens signed with it are refused from now on';
+    await confirmDestruction({
+      warning: `This revokes the key ${id}: ${effect}.`,
+      answer: 'yes',
+      yes: options.yes === true,
+    });
     if (signing === undefined) await revokeKey(ctx, id);
     else await removeSigningKey(ctx, signing.environment, id);
     return `Revoked the key ${id}.`;
@@ -143,19 +183,32 @@ async function revoke(id: string, options: { env?: string; yes?: true }, command
   printResult(at.json, { revoked: true, id }, () => done);
 }
 
-async function rotate(id: string, { overlap, env }: { overlap: string; env?: string }, command: Command): Promise<void> {
+async function rotate(
+  id: string,
+  { overlap, env }: { overlap: string; env?: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const seconds = durationOption('overlap', overlap, { min: 1, max: MAX_KEY_SECONDS });
   await withStore(at, async (ctx) => {
     const signing = await findSigningKey(ctx, id, env);
     if (signing !== undefined) return rotateSigning(at, ctx, signing);
     const created = await rotateKey(ctx, id, { overlapSeconds: seconds });
-    printResult(at.json, { ...presentNewKey(created), replaces: id }, () => `${newKeyText(created)}\n\nThe key ${id} still works for ${overlap}, or until it expires if that is earlier.`);
+    printResult(
+      at.json,
+      { ...presentNewKey(created), replaces: id },
+      () =>
+        `${newKeyText(created)}\n\nThe key ${id} still works for ${overlap}, or until it expires if that is earlier.`,
+    );
   });
 }
 
 /** Adds a second secret. The old one stays, because only the operator knows when its last token has expired. */
-async function rotateSigning(at: Invocation, ctx: Context, { environment, key }: { environment: Environment; key: SigningKey }): Promise<void> {
+async function rotateSigning(
+  at: Invocation,
+  ctx: Context,
+  { environment, key }: { environment: Environment; key: SigningKey },
+): Promise<void> {
   if (key.kind !== 'secret') {
     throw usageFailure(
       `${key.kid} is the public key of an identity provider, which Collab cannot rotate. Nothing was changed.`,
@@ -165,19 +218,29 @@ async function rotateSigning(at: Invocation, ctx: Context, { environment, key }:
   }
   const created = await addSigningKey(ctx, environment, { kind: 'secret' });
   printResult(at.json, { ...presentSigningKey(created, true), replaces: key.kid }, () =>
-    [signingKeyText(created), '', `${key.kid} still verifies tokens. When the last tokens that it signed have expired:`, nextSteps(`collab key revoke ${key.kid} --env ${environment.slug}`)].join('\n'),
+    [
+      signingKeyText(created),
+      '',
+      `${key.kid} still verifies tokens. When the last tokens that it signed have expired:`,
+      nextSteps(`collab key revoke ${key.kid} --env ${environment.slug}`),
+    ].join('\n'),
   );
 }
 
 /** Finds the signing key with a kid, and its environment. If several environments have that kid, `env` is required. */
-async function findSigningKey(ctx: Context, kid: string, env: string | undefined): Promise<{ environment: Environment; key: SigningKey } | undefined> {
+async function findSigningKey(
+  ctx: Context,
+  kid: string,
+  env: string | undefined,
+): Promise<{ environment: Environment; key: SigningKey } | undefined> {
   const environments = env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, env)];
   const found = [];
   for (const environment of environments) {
     const key = (await listSigningKeys(ctx, environment)).find((candidate) => candidate.kid === kid);
     if (key !== undefined) found.push({ environment, key });
   }
-  if (found.length > 1) throw usageFailure(`Several environments have a signing key ${kid}.`, 'Name the environment with --env <slug>.');
+  if (found.length > 1)
+    throw usageFailure(`Several environments have a signing key ${kid}.`, 'Name the environment with --env <slug>.');
   return found[0];
 }
 
@@ -187,10 +250,15 @@ function refuseInapplicableOptions(kind: CreateOptions['kind'], options: CreateO
     publishable: ['name', 'expires'],
     signing: ['kid', 'alg', 'publicKey', 'jwks'],
   };
-  const inapplicable = Object.keys(options).find((name) => name !== 'env' && name !== 'kind' && !applicable[kind].includes(name));
+  const inapplicable = Object.keys(options).find(
+    (name) => name !== 'env' && name !== 'kind' && !applicable[kind].includes(name),
+  );
   if (inapplicable === undefined) return;
   const flag = inapplicable.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw usageFailure(`--${flag} does not apply to ${kind} keys.`, '`collab key create --help` shows which options apply to which kind.');
+  throw usageFailure(
+    `--${flag} does not apply to ${kind} keys.`,
+    '`collab key create --help` shows which options apply to which kind.',
+  );
 }
 
 function rateLimitOption(text: string): number | 'unlimited' {
@@ -199,12 +267,19 @@ function rateLimitOption(text: string): number | 'unlimited' {
 
 function signingInput({ kid, alg, publicKey, jwks }: CreateOptions): SigningKeyCreate {
   const id = kid === undefined ? {} : { kid };
-  if (publicKey !== undefined && jwks !== undefined) throw usageFailure('--public-key and --jwks cannot be used together.');
+  if (publicKey !== undefined && jwks !== undefined)
+    throw usageFailure('--public-key and --jwks cannot be used together.');
   if (publicKey === undefined && jwks === undefined) {
-    if (alg !== undefined) throw usageFailure('--alg needs --public-key <file> or --jwks <url>. Without --alg, a secret for HS256 is created.');
+    if (alg !== undefined)
+      throw usageFailure(
+        '--alg needs --public-key <file> or --jwks <url>. Without --alg, a secret for HS256 is created.',
+      );
     return { kind: 'secret', ...id };
   }
-  if (alg === undefined) throw usageFailure(`--alg is missing: give the algorithm that the tokens are signed with, one of ${algorithms.join(', ')}.`);
+  if (alg === undefined)
+    throw usageFailure(
+      `--alg is missing: give the algorithm that the tokens are signed with, one of ${algorithms.join(', ')}.`,
+    );
   if (jwks !== undefined) return { kind: 'jwks', alg, url: jwks, ...id };
   return { kind: 'public', alg, key: readFileSync(publicKey ?? '', 'utf8'), ...id };
 }

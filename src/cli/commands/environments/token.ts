@@ -32,7 +32,11 @@ export function register(program: Command): void {
   })
     .requiredOption('--env <slug>', 'Environment of the user.')
     .requiredOption('--user <id>', 'Id of the user (sub).')
-    .option('--ttl <duration>', 'Lifetime, at most that of the environment (24h, see collab env update --token-lifetime).', '1h')
+    .option(
+      '--ttl <duration>',
+      'Lifetime, at most that of the environment (24h, see collab env update --token-lifetime).',
+      '1h',
+    )
     .option('--name <text>', 'Name of the user.')
     .option('--avatar-url <url>', 'URL of a picture.')
     .addOption(choiceFlag('--role <role>', 'Role of the user (default: member).', roles))
@@ -58,7 +62,10 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     const ttlSeconds = durationOption('ttl', ttl, { min: 1, max: environment.settings.jwtMaxLifetime, remedy });
     return signUserToken(ctx, environment, { ...request, ttlSeconds });
   });
-  printResult(at.json, token, () =>
-    `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
+  printResult(
+    at.json,
+    token,
+    () =>
+      `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
   );
 }

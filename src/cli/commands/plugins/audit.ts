@@ -17,7 +17,8 @@ import { invocationOf } from '../../shared/invocation.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { keyValues, print, printResult, table } from '../../terminal/output.ts';
 
-const ENV_OPTION = 'Environment whose log it is (default: the log of the server, with admins, environments and restores).';
+const ENV_OPTION =
+  'Environment whose log it is (default: the log of the server, with admins, environments and restores).';
 /** The largest number of records in one list. */
 const MAX_LISTED = 1_000;
 
@@ -30,11 +31,19 @@ interface VerifyOptions {
 
 /** Adds `audit list|verify|export`. */
 export function register(program: Command): void {
-  const audit = addGroup(program, 'audit', 'The audit log: who changed keys, settings, environments and admins, erased users and moderated.');
+  const audit = addGroup(
+    program,
+    'audit',
+    'The audit log: who changed keys, settings, environments and admins, erased users and moderated.',
+  );
 
   addCommand(audit, 'list', {
     summary: 'List the latest records of an audit log.',
-    examples: ['collab audit list', 'collab audit list --env default --limit 100', 'collab audit list --env default --json'],
+    examples: [
+      'collab audit list',
+      'collab audit list --env default --limit 100',
+      'collab audit list --env default --json',
+    ],
   })
     .option('--env <slug>', ENV_OPTION)
     .option('--limit <n>', `The most records to list, 1 to ${MAX_LISTED}.`, '50')
@@ -45,7 +54,11 @@ export function register(program: Command): void {
     details:
       'Exits with 1 if it finds a fault. Someone who can write the data folder could rewrite the whole log, or cut its end and the head beside it. Only a head ' +
       'that is kept elsewhere shows that: pass one with --head, or a backup, whose manifest contains the heads.',
-    examples: ['collab audit verify', 'collab audit verify --env default --backup /backups/collab-2026-05-01', 'collab audit verify --file audit.ndjson --head 120:6f1c…'],
+    examples: [
+      'collab audit verify',
+      'collab audit verify --env default --backup /backups/collab-2026-05-01',
+      'collab audit verify --file audit.ndjson --head 120:6f1c…',
+    ],
   })
     .option('--env <slug>', ENV_OPTION)
     .option('--file <file>', 'Check a file of `collab audit export` instead of the log of the server.')
@@ -71,13 +84,18 @@ async function list({ env, limit }: { env?: string; limit: string }, command: Co
     const texts = await readRecords(ctx, chain, Math.max(0, seq - most), most);
     return texts.map((text) => JSON.parse(text) as AuditRecord);
   });
-  printResult(at.json, { items }, () => (items.length === 0 ? 'The audit log is empty.' : table(['seq', 'time', 'actor', 'action', 'target', 'details'], items.map(rowOf))));
+  printResult(at.json, { items }, () =>
+    items.length === 0
+      ? 'The audit log is empty.'
+      : table(['seq', 'time', 'actor', 'action', 'target', 'details'], items.map(rowOf)),
+  );
 }
 
 async function verify(options: VerifyOptions, command: Command): Promise<void> {
   const at = invocationOf(command);
   const { env, file, backup } = options;
-  if (file !== undefined && (env !== undefined || backup !== undefined)) throw usageFailure('--file cannot be used together with --env or --backup: the file names its environment.');
+  if (file !== undefined && (env !== undefined || backup !== undefined))
+    throw usageFailure('--file cannot be used together with --env or --backup: the file names its environment.');
   const noted = options.head === undefined ? [] : [parseHead(options.head)];
   const verdict: ChainVerdict =
     file === undefined
@@ -89,9 +107,17 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
       : await verifyExport(readLines(createReadStream(resolve(pathArgument('--file', file)))), noted);
   const { head, faults } = verdict;
   printResult(at.json, { intact: faults.length === 0, ...head, faults }, () =>
-    faults.length === 0 ? `The audit log is intact.\n\n${keyValues([['records', String(head.seq)], ['head', `${head.seq}:${head.hash}`]])}` : faults.map((fault) => `- ${fault}`).join('\n'),
+    faults.length === 0
+      ? `The audit log is intact.\n\n${keyValues([
+          ['records', String(head.seq)],
+          ['head', `${head.seq}:${head.hash}`],
+        ])}`
+      : faults.map((fault) => `- ${fault}`).join('\n'),
   );
-  if (faults.length > 0) throw new Failure(`The audit log has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}.`, ['Keep a copy of the data folder, and compare the log with the backups: docs/audit.md says how.']);
+  if (faults.length > 0)
+    throw new Failure(`The audit log has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}.`, [
+      'Keep a copy of the data folder, and compare the log with the backups: docs/audit.md says how.',
+    ]);
 }
 
 async function exportLog(file: string, { env }: { env?: string }, command: Command): Promise<void> {
@@ -104,9 +130,15 @@ async function exportLog(file: string, { env }: { env?: string }, command: Comma
   });
   if (path === null) return print(lines.join('\n'));
   await writeFile(path, `${lines.join('\n')}\n`, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EEXIST' ? new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.']) : error;
+    throw error.code === 'EEXIST'
+      ? new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.'])
+      : error;
   });
-  printResult(at.json, { file: path, records: lines.length - 2 }, () => `Wrote ${lines.length - 2} records to ${path}.`);
+  printResult(
+    at.json,
+    { file: path, records: lines.length - 2 },
+    () => `Wrote ${lines.length - 2} records to ${path}.`,
+  );
 }
 
 async function chainOf(ctx: Context, env: string | undefined): Promise<string | null> {
@@ -115,18 +147,31 @@ async function chainOf(ctx: Context, env: string | undefined): Promise<string | 
 
 function parseHead(text: string): AuditHead {
   const [, seq, hash] = /^(\d{1,12}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (seq === undefined || hash === undefined) throw usageFailure('--head must be a position and a hash of 64 hexadecimal digits, as `collab audit verify` prints them: 120:6f1c…');
+  if (seq === undefined || hash === undefined)
+    throw usageFailure(
+      '--head must be a position and a hash of 64 hexadecimal digits, as `collab audit verify` prints them: 120:6f1c…',
+    );
   return { seq: Number(seq), hash };
 }
 
 async function headsIn(folder: string, chain: string | null): Promise<AuditHead[]> {
   const { audit = [] } = await readManifest(folder);
   const heads = audit.filter(({ environmentId }) => environmentId === chain);
-  if (heads.length === 0) throw new Failure(`The manifest of ${folder} does not name the head of this log.`, ['Use a backup that was made since the log began.']);
+  if (heads.length === 0)
+    throw new Failure(`The manifest of ${folder} does not name the head of this log.`, [
+      'Use a backup that was made since the log began.',
+    ]);
   return heads;
 }
 
 function rowOf({ seq, at, actor, action, target, details }: AuditRecord): string[] {
   const shown = Object.entries(details).map(([name, value]) => `${name}=${value}`);
-  return [String(seq), at, actor.id === null ? actor.kind : `${actor.kind} ${actor.id}`, action, `${target.kind} ${target.id}`, shown.join(' ')];
+  return [
+    String(seq),
+    at,
+    actor.id === null ? actor.kind : `${actor.kind} ${actor.id}`,
+    action,
+    `${target.kind} ${target.id}`,
+    shown.join(' '),
+  ];
 }

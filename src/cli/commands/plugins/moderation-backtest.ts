@@ -38,8 +38,12 @@ interface Report {
 export function addBacktest(moderation: Command): void {
   addCommand(moderation, 'backtest', {
     summary: 'Show what the filters of the configured plugins would do with stored comments.',
-    details: 'Runs them in the order in which the comments were written, as if each author wrote the comment at its time with a user token. Changes nothing, but moderation-http asks its service about every comment.',
-    examples: ['collab moderation backtest --env default', 'collab moderation backtest --env default --since 7d --limit 10000 --json'],
+    details:
+      'Runs them in the order in which the comments were written, as if each author wrote the comment at its time with a user token. Changes nothing, but moderation-http asks its service about every comment.',
+    examples: [
+      'collab moderation backtest --env default',
+      'collab moderation backtest --env default --since 7d --limit 10000 --json',
+    ],
   })
     .requiredOption('--env <slug>', 'Environment of the comments.')
     .option('--since <time>', 'Only comments since this ISO 8601 time, or of the last 7d, 12h or 30m (default: all).')
@@ -47,7 +51,10 @@ export function addBacktest(moderation: Command): void {
     .action(run);
 }
 
-async function run({ env, since, limit }: { env: string; since?: string; limit: string }, command: Command): Promise<void> {
+async function run(
+  { env, since, limit }: { env: string; since?: string; limit: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   let now = Date.now();
   const options: BacktestOptions = {
@@ -57,7 +64,13 @@ async function run({ env, since, limit }: { env: string; since?: string; limit: 
   };
   const report = await withStore(at, async (ctx, config) => {
     const environment = await findEnvironment(ctx, env);
-    return withCommentFilters(ctx, config, environment, () => now, (filters) => test(ctx, filters, environment, options));
+    return withCommentFilters(
+      ctx,
+      config,
+      environment,
+      () => now,
+      (filters) => test(ctx, filters, environment, options),
+    );
   });
   const { tested, items } = report;
   const count = (outcome: Hit['outcome']): number => items.filter((item) => item.outcome === outcome).length;
@@ -70,18 +83,37 @@ async function run({ env, since, limit }: { env: string; since?: string; limit: 
   );
 }
 
-/** Runs `work` with the filters of the configured plugins, whose writes are dropped and whose time is `now`. Throws `Failure` if there are none in the environment. */
-async function withCommentFilters<T>(ctx: Context, config: Config, environment: Environment, now: () => number, work: (filters: Filters) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with the filters of the configured plugins, whose writes are dropped and whose time is `now`. Throws
+ * `Failure` if there are none in the environment.
+ */
+async function withCommentFilters<T>(
+  ctx: Context,
+  config: Config,
+  environment: Environment,
+  now: () => number,
+  work: (filters: Filters) => Promise<T>,
+): Promise<T> {
   const { withFilters } = await import('../../shared/with-filters.ts');
   return withFilters(ctx, config, now, (filters) => {
-    if (filters === undefined || !(filters.has('comment.create', environment) || filters.has('thread.create', environment))) {
-      throw new Failure(`No plugin of the configuration filters comments in ${environment.slug}.`, ['Name one in the option plugins, such as moderation-rules (docs/moderation.md). `collab plugin list` shows the hooks of each.']);
+    if (
+      filters === undefined ||
+      !(filters.has('comment.create', environment) || filters.has('thread.create', environment))
+    ) {
+      throw new Failure(`No plugin of the configuration filters comments in ${environment.slug}.`, [
+        'Name one in the option plugins, such as moderation-rules (docs/moderation.md). `collab plugin list` shows the hooks of each.',
+      ]);
     }
     return work(filters);
   });
 }
 
-async function test(ctx: Context, filters: Filters, environment: Environment, options: BacktestOptions): Promise<Report> {
+async function test(
+  ctx: Context,
+  filters: Filters,
+  environment: Environment,
+  options: BacktestOptions,
+): Promise<Report> {
   let tested = 0;
   const items: Hit[] = [];
   for await (const result of backtest(ctx, filters, environment, options)) {
@@ -96,8 +128,11 @@ function hitOf({ roomId, comment, outcome }: BacktestResult): Hit | null {
   const { id, threadId, userId, createdAt, body } = comment;
   const about = { roomId, threadId, commentId: id, userId, createdAt, body };
   if (outcome.outcome === 'hold') return { outcome: 'hold', plugin: outcome.plugin, reason: outcome.reason, ...about };
-  if (outcome.outcome === 'reject') return { outcome: 'reject', plugin: outcome.plugin, reason: outcome.message, ...about };
-  return Object.keys(outcome.fields).length === 0 ? null : { outcome: 'change', plugin: null, reason: `sets ${Object.keys(outcome.fields).join(', ')}`, ...about };
+  if (outcome.outcome === 'reject')
+    return { outcome: 'reject', plugin: outcome.plugin, reason: outcome.message, ...about };
+  return Object.keys(outcome.fields).length === 0
+    ? null
+    : { outcome: 'change', plugin: null, reason: `sets ${Object.keys(outcome.fields).join(', ')}`, ...about };
 }
 
 function rowOf({ outcome, userId, commentId, plugin, reason, body }: Hit): string[] {

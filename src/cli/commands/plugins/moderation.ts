@@ -30,7 +30,11 @@ interface ItemView extends Omit<ModerationItem, 'reports'> {
 
 /** Adds `moderation list|show|approve|reject|backtest`. */
 export function register(program: Command): void {
-  const moderation = addGroup(program, 'moderation', 'Moderation: decide on held content and on comments that users have reported.');
+  const moderation = addGroup(
+    program,
+    'moderation',
+    'Moderation: decide on held content and on comments that users have reported.',
+  );
   const ENV = 'Environment of the content.';
 
   addCommand(moderation, 'list', {
@@ -38,11 +42,16 @@ export function register(program: Command): void {
     examples: ['collab moderation list --env default', 'collab moderation list --env default --state reported --json'],
   })
     .requiredOption('--env <slug>', ENV)
-    .addOption(choiceFlag('--state <state>', 'State of the items; decided items are kept for 30 days.', states).default('held'))
+    .addOption(
+      choiceFlag('--state <state>', 'State of the items; decided items are kept for 30 days.', states).default('held'),
+    )
     .option('--limit <n>', `The most items to list, 1 to ${MAX_LISTED}.`, '100')
     .action(list);
 
-  addCommand(moderation, 'show <id>', { summary: 'Show an item of the queue with its text and reports.', examples: ['collab moderation show mod_01jq5w8z --env default'] })
+  addCommand(moderation, 'show <id>', {
+    summary: 'Show an item of the queue with its text and reports.',
+    examples: ['collab moderation show mod_01jq5w8z --env default'],
+  })
     .requiredOption('--env <slug>', ENV)
     .action(show);
 
@@ -67,10 +76,17 @@ export function register(program: Command): void {
   addBacktest(moderation);
 }
 
-async function list({ env, state, limit }: { env: string; state: string; limit: string }, command: Command): Promise<void> {
+async function list(
+  { env, state, limit }: { env: string; state: string; limit: string },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const query = { limit: String(integerOption('limit', limit, 1, MAX_LISTED)), state };
-  const text = await withStore(at, async (ctx) => (await listItems(ctx, await actorIn(ctx, env), parseListQuery(new URLSearchParams(query), 'moderation'))).text);
+  const text = await withStore(
+    at,
+    async (ctx) =>
+      (await listItems(ctx, await actorIn(ctx, env), parseListQuery(new URLSearchParams(query), 'moderation'))).text,
+  );
   const { items } = JSON.parse(String(text)) as { items: ItemView[] };
   printContent(at, { items }, () =>
     items.length === 0
@@ -81,7 +97,9 @@ async function list({ env, state, limit }: { env: string; state: string; limit: 
 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const { item } = JSON.parse(await withStore(at, async (ctx) => getItem(ctx, await actorIn(ctx, env), id))) as { item: ItemView };
+  const { item } = JSON.parse(await withStore(at, async (ctx) => getItem(ctx, await actorIn(ctx, env), id))) as {
+    item: ItemView;
+  };
   printContent(at, item, () => describe(item, env));
 }
 
@@ -91,12 +109,19 @@ async function approve(id: string, { env }: { env: string }, command: Command): 
   printResult(at.json, JSON.parse(text), () => `Approved ${id}.`);
 }
 
-async function reject(id: string, { env, reason, yes }: { env: string; reason: string; yes?: true }, command: Command): Promise<void> {
+async function reject(
+  id: string,
+  { env, reason, yes }: { env: string; reason: string; yes?: true },
+  command: Command,
+): Promise<void> {
   const at = invocationOf(command);
   const { body: text } = await withStore(at, async (ctx) => {
     const actor = await actorIn(ctx, env);
     const { item } = JSON.parse(await getItem(ctx, actor, id)) as { item: ItemView };
-    const warning = item.kind === 'report' ? `This deletes the reported comment ${item.commentId} by ${item.userId}.` : `This rejects the ${item.kind} by ${item.userId} for good.`;
+    const warning =
+      item.kind === 'report'
+        ? `This deletes the reported comment ${item.commentId} by ${item.userId}.`
+        : `This rejects the ${item.kind} by ${item.userId} for good.`;
     await confirmDestruction({ warning, answer: 'yes', yes: yes === true });
     return rejectItem(ctx, actor, id, { reason }, null);
   });
@@ -118,7 +143,23 @@ function whyOf({ plugin, reason, reportCount }: ItemView): string {
 }
 
 function describe(item: ItemView, env: string): string {
-  const { id, kind, state, roomId, threadId, commentId, userId, comment, current, before, reports, createdAt, decidedAt, decidedBy, rejection } = item;
+  const {
+    id,
+    kind,
+    state,
+    roomId,
+    threadId,
+    commentId,
+    userId,
+    comment,
+    current,
+    before,
+    reports,
+    createdAt,
+    decidedAt,
+    decidedBy,
+    rejection,
+  } = item;
   const open = state === 'held' || state === 'reported';
   return [
     keyValues([
@@ -131,14 +172,27 @@ function describe(item: ItemView, env: string): string {
       ['comment', commentId],
       ['why', whyOf(item)],
       ['since', createdAt],
-      ...(decidedAt === null ? [] : [['decided', `${decidedAt} by ${decidedBy?.kind} ${decidedBy?.id ?? ''}`] as const]),
+      ...(decidedAt === null
+        ? []
+        : [['decided', `${decidedAt} by ${decidedBy?.kind} ${decidedBy?.id ?? ''}`] as const]),
       ...(rejection === null ? [] : [['rejection', rejection] as const]),
       ...(before === null ? [] : [['text before', before.body] as const]),
       ['text', comment?.body ?? '(none)'],
-      ...(kind === 'report' && current?.body !== comment?.body ? [['text now', current?.body ?? '(deleted)'] as const] : []),
+      ...(kind === 'report' && current?.body !== comment?.body
+        ? [['text now', current?.body ?? '(deleted)'] as const]
+        : []),
       ['attachments', comment?.attachments.map(({ filename }) => filename).join(', ') || 'none'],
-      ...reports.map((report) => ['report', `${report.createdAt} ${report.userId ?? 'backend'}: ${report.reason}`] as const),
+      ...reports.map(
+        (report) => ['report', `${report.createdAt} ${report.userId ?? 'backend'}: ${report.reason}`] as const,
+      ),
     ]),
-    ...(open ? [nextSteps(`collab moderation approve ${id} --env ${env}`, `collab moderation reject ${id} --env ${env} --reason "…"`)] : []),
+    ...(open
+      ? [
+          nextSteps(
+            `collab moderation approve ${id} --env ${env}`,
+            `collab moderation reject ${id} --env ${env} --reason "…"`,
+          ),
+        ]
+      : []),
   ].join('\n');
 }

@@ -22,8 +22,12 @@ export function register(program: Command): void {
 
   addCommand(notify, 'explain <commentId> <userId>', {
     summary: 'Explain why a user was or was not notified of a comment.',
-    details: 'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the plugins and runs their filters notification.deliver, without changing anything. Subscriptions, settings, rooms and filters are shown as they are now. They may have been different when the comment was written.',
-    examples: ['collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob', 'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default'],
+    details:
+      'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the plugins and runs their filters notification.deliver, without changing anything. Subscriptions, settings, rooms and filters are shown as they are now. They may have been different when the comment was written.',
+    examples: [
+      'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob',
+      'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default',
+    ],
   })
     .option('--env <slug>', 'Environment of the comment, if several environments have one with this id.')
     .action(explain);
@@ -36,7 +40,14 @@ async function explain(commentId: string, userId: string, { env }: { env?: strin
     const explanation = await explainNotification(ctx, environment, commentId, userId);
     const { notification, settings } = explanation;
     const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
-    const channels = notification === null ? [] : await deliverySteps({ ctx, config, log }, { id: environment.id, slug: environment.slug }, { notification, inApp: notification.inApp, settings });
+    const channels =
+      notification === null
+        ? []
+        : await deliverySteps(
+            { ctx, config, log },
+            { id: environment.id, slug: environment.slug },
+            { notification, inApp: notification.inApp, settings },
+          );
     return withChannels(explanation, channels);
   });
   printResult(at.json, explained, () => stepsOf(explained).map(printable).join('\n'));
@@ -48,7 +59,11 @@ async function environmentOf(ctx: Context, commentId: string): Promise<Environme
   const found: Environment[] = [];
   for (const environment of environments) if (await hasComment(ctx, environment, commentId)) found.push(environment);
   const [only, other] = found;
-  if (other !== undefined) throw usageFailure(`Several environments have a comment ${commentId}: ${found.map(({ slug }) => slug).join(', ')}.`, 'Name the environment with --env <slug>.');
+  if (other !== undefined)
+    throw usageFailure(
+      `Several environments have a comment ${commentId}: ${found.map(({ slug }) => slug).join(', ')}.`,
+      'Name the environment with --env <slug>.',
+    );
   if (only === undefined) throw new CollabError('comment_not_found', 'Comment not found');
   return only;
 }
@@ -87,7 +102,10 @@ const reasons: Readonly<Record<Explanation['rule'], string>> = {
 
 function stepsOf(found: Explained): string[] {
   const { notification, settings, channels } = found;
-  const rooms = found.tokenRooms === null ? 'their latest token is for all rooms, or none was seen' : `their latest token is confined to ${found.tokenRooms.join(', ') || 'no room'}`;
+  const rooms =
+    found.tokenRooms === null
+      ? 'their latest token is for all rooms, or none was seen'
+      : `their latest token is confined to ${found.tokenRooms.join(', ') || 'no room'}`;
   return [
     `Comment ${found.commentId} in thread ${found.threadId}, room ${found.roomId}`,
     `  known user      ${yesNo(found.isKnown)}`,
@@ -96,21 +114,34 @@ function stepsOf(found: Explained): string[] {
     `  participant     ${yesNo(found.isParticipant)}${found.isParticipant ? ' (had commented in the thread before)' : ''}`,
     `  subscription    ${found.subscription}`,
     `  may see room    ${yesNo(found.maySeeRoom)} (${rooms})`,
-    `  channels        ${Object.entries(settings).map(([channel, { mention, reply }]) => `${channel}: mention ${onOff(mention)}, reply ${onOff(reply)}`).join('; ')}`,
+    `  channels        ${Object.entries(settings)
+      .map(([channel, { mention, reply }]) => `${channel}: mention ${onOff(mention)}, reply ${onOff(reply)}`)
+      .join('; ')}`,
     `  by the rules    ${reasons[found.rule]}`,
     `  notification    ${notificationText(notification, found.wasNotified)}`,
     ...changeSince(found),
-    ...channels.map((step) => `  ${`via ${step.channel}`.padEnd(15)} ${outcomes[step.outcome](step, notification?.kind ?? '')}`),
-    ...(found.pendingEvents === 0 ? [] : [`  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number does not fall, see the log of the background worker`]),
+    ...channels.map(
+      (step) => `  ${`via ${step.channel}`.padEnd(15)} ${outcomes[step.outcome](step, notification?.kind ?? '')}`,
+    ),
+    ...(found.pendingEvents === 0
+      ? []
+      : [
+          `  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number does not fall, see the log of the background worker`,
+        ]),
     conclusion(found),
   ];
 }
 
-/** A line that resolves the contradiction if the rules, applied to rooms, subscription and users as they are now, give another result than when the comment was written. */
+/**
+ * A line that resolves the contradiction if the rules, applied to rooms, subscription and users as they are now, give
+ * another result than when the comment was written.
+ */
 function changeSince({ rule, notification, wasNotified, pendingEvents }: Explained): string[] {
   const wouldBe = rule === 'mention' || rule === 'reply';
   if (pendingEvents > 0 || wouldBe === (wasNotified || notification !== null)) return [];
-  const then = wouldBe ? 'the rules did not notify them when the comment was written' : 'the rules notified them when the comment was written';
+  const then = wouldBe
+    ? 'the rules did not notify them when the comment was written'
+    : 'the rules notified them when the comment was written';
   return [`  since then      ${then}: their rooms, subscription or comments have changed`];
 }
 
@@ -126,7 +157,8 @@ const outcomes: Readonly<Record<DeliveryStep['outcome'], (step: DeliveryStep, ki
 };
 
 function conclusion({ userId, wasNotified, notification, channels }: Explained): string {
-  if (!wasNotified) return `${userId} was not notified${notification === null ? '' : ': no channel delivers the notification'}.`;
+  if (!wasNotified)
+    return `${userId} was not notified${notification === null ? '' : ': no channel delivers the notification'}.`;
   const others = channels.filter(({ outcome }) => outcome === 'passed').map(({ channel }) => channel);
   return `${userId} was notified${notification?.inApp === false ? `, not in the inbox but through ${others.join(', ')}` : ''}.`;
 }
@@ -134,7 +166,11 @@ function conclusion({ userId, wasNotified, notification, channels }: Explained):
 function notificationText(notification: Explanation['notification'], wasNotified: boolean): string {
   if (notification === null) return wasNotified ? 'removed: too old, or the user was erased' : 'none';
   const { id, kind, createdAt, readAt, inApp } = notification;
-  const state = inApp ? (readAt === null ? 'unread' : `read ${readAt}`) : 'not in the inbox (setting inApp, or a filter of a plugin), for the other channels only';
+  const state = inApp
+    ? readAt === null
+      ? 'unread'
+      : `read ${readAt}`
+    : 'not in the inbox (setting inApp, or a filter of a plugin), for the other channels only';
   return `${id}, ${kind}, ${createdAt}, ${state}`;
 }
 

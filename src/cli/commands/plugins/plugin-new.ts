@@ -13,10 +13,15 @@ import { Failure, usageFailure } from '../../failure.ts';
  * @throws {Failure} for a bad name or one of a shipped plugin, and if the folder exists
  */
 export async function createPlugin(name: string, parent: string): Promise<string> {
-  if (!PLUGIN_NAME.test(name)) throw usageFailure(`The name of a plugin must match ${PLUGIN_NAME.source}: 2 to 40 lower-case letters, digits and hyphens, the first a letter. ${JSON.stringify(name)} does not.`);
-  if (isShipped(name)) throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');
+  if (!PLUGIN_NAME.test(name))
+    throw usageFailure(
+      `The name of a plugin must match ${PLUGIN_NAME.source}: 2 to 40 lower-case letters, digits and hyphens, the first a letter. ${JSON.stringify(name)} does not.`,
+    );
+  if (isShipped(name))
+    throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');
   const folder = resolve(parent, name);
-  if (existsSync(folder)) throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
+  if (existsSync(folder))
+    throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
   await mkdir(folder);
   for (const [file, text] of Object.entries(files(name))) await writeFile(join(folder, file), text);
   return folder;
@@ -24,7 +29,10 @@ export async function createPlugin(name: string, parent: string): Promise<string
 
 /** The folder of this installation: the plugin depends on it, because it needs the types and `definePlugin`. */
 function installation(): string {
-  return fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../../', import.meta.url)).replace(/\/$/, '');
+  return fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../../', import.meta.url)).replace(
+    /\/$/,
+    '',
+  );
 }
 
 function files(name: string): Record<string, string> {
@@ -39,7 +47,20 @@ function files(name: string): Record<string, string> {
     scripts: { test: 'node --test', types: 'tsc' },
     dependencies: { collab: `file:${installation()}`, typebox },
   };
-  const compiler = { compilerOptions: { checkJs: true, strict: true, noEmit: true, target: 'ES2023', module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true, types: [] }, include: ['*.js'], exclude: ['*.test.js'] };
+  const compiler = {
+    compilerOptions: {
+      checkJs: true,
+      strict: true,
+      noEmit: true,
+      target: 'ES2023',
+      module: 'NodeNext',
+      moduleResolution: 'NodeNext',
+      skipLibCheck: true,
+      types: [],
+    },
+    include: ['*.js'],
+    exclude: ['*.test.js'],
+  };
   return {
     'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
     'tsconfig.json': `${JSON.stringify(compiler, null, 2)}\n`,

@@ -23,7 +23,8 @@ export function register(program: Command): void {
 
   addCommand(plugin, 'check [path]', {
     summary: 'Check the plugins of the configuration, or one module, and show their hooks.',
-    details: 'Loads the module, validates its configuration and runs its setup, in a thread. Each may take 30 seconds, as at a start. Names the options of a plugin whose configuration is invalid. Exit code 2 if one is invalid. Changes nothing.',
+    details:
+      'Loads the module, validates its configuration and runs its setup, in a thread. Each may take 30 seconds, as at a start. Names the options of a plugin whose configuration is invalid. Exit code 2 if one is invalid. Changes nothing.',
     examples: ['collab plugin check', 'collab plugin check ./my-plugin/index.js', 'collab plugin check email'],
   }).action(check);
 
@@ -40,7 +41,16 @@ async function list(_options: object, command: Command): Promise<void> {
   const config = await loadFolderConfig(dir);
   const found = await findPluginStates(withDefaults(config.plugins), config.publicUrl);
   printResult(json, { items: found.map(viewOf) }, () =>
-    table(['name', 'version', 'state', 'environments', 'hooks'], found.map((item) => [item.info?.name ?? item.entry.use, item.info?.version ?? '', item.reason ?? item.state, environmentsOf(item), hooksOf(item.info).join(', ')])),
+    table(
+      ['name', 'version', 'state', 'environments', 'hooks'],
+      found.map((item) => [
+        item.info?.name ?? item.entry.use,
+        item.info?.version ?? '',
+        item.reason ?? item.state,
+        environmentsOf(item),
+        hooksOf(item.info).join(', '),
+      ]),
+    ),
   );
 }
 
@@ -51,9 +61,20 @@ async function check(path: string | undefined, _options: object, command: Comman
   const found = await findPluginStates(entries, config.publicUrl);
   const failures = found.filter(({ state }) => state === 'failed');
   printResult(json, { ok: failures.length === 0, items: found.map(viewOf) }, () =>
-    found.flatMap((item) => (item.info === null ? failureLines(item) : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)])).join('\n'),
+    found
+      .flatMap((item) =>
+        item.info === null
+          ? failureLines(item)
+          : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)],
+      )
+      .join('\n'),
   );
-  if (failures.length > 0) throw new Failure(`${failures.length} of ${found.length} plugins cannot be loaded.`, ['Correct the module or its entry in the option plugins.'], 2);
+  if (failures.length > 0)
+    throw new Failure(
+      `${failures.length} of ${found.length} plugins cannot be loaded.`,
+      ['Correct the module or its entry in the option plugins.'],
+      2,
+    );
 }
 
 function failureLines({ reason, options }: PluginState): string[] {
@@ -63,7 +84,12 @@ function failureLines({ reason, options }: PluginState): string[] {
 async function create(name: string, _options: object, command: Command): Promise<void> {
   const { json } = invocationOf(command);
   const folder = await createPlugin(name, process.cwd());
-  printResult(json, { name, folder }, () => `Wrote the plugin ${name} to ${folder}.${nextSteps(`cd ${name} && npm i && npm test`, `collab plugin check ./${name}/index.js`)}\nThen add {"use": "./${name}/index.js"} to the option plugins in config.json.`);
+  printResult(
+    json,
+    { name, folder },
+    () =>
+      `Wrote the plugin ${name} to ${folder}.${nextSteps(`cd ${name} && npm i && npm test`, `collab plugin check ./${name}/index.js`)}\nThen add {"use": "./${name}/index.js"} to the option plugins in config.json.`,
+  );
 }
 
 /** The entry of the configuration for this module, or a new one: a path without ./ is one too. */
@@ -73,11 +99,23 @@ function entryOf(path: string, { plugins }: Config): PluginEntry {
 }
 
 function viewOf({ entry, state, info, reason, options }: PluginState): object {
-  return { use: entry.use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null, ...(options.length > 0 && { options }) };
+  return {
+    use: entry.use,
+    name: info?.name ?? null,
+    version: info?.version ?? null,
+    state,
+    reason,
+    environments: info === null ? null : environmentStates(info),
+    hooks: info?.hooks ?? null,
+    ...(options.length > 0 && { options }),
+  };
 }
 
 function environmentStates({ settings }: PluginInfo): Record<string, boolean> {
-  return Object.fromEntries([['*', settings.base.enabled], ...[...settings.environments].map(([slug, { enabled }]): [string, boolean] => [slug, enabled])]);
+  return Object.fromEntries([
+    ['*', settings.base.enabled],
+    ...[...settings.environments].map(([slug, { enabled }]): [string, boolean] => [slug, enabled]),
+  ]);
 }
 
 function environmentsOf({ info }: PluginState): string {

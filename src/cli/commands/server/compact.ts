@@ -29,12 +29,24 @@ async function run(_options: object, command: Command): Promise<void> {
   try {
     const result = await compact(config, false);
     if (result.outcome === 'in use') {
-      throw new Failure('Another process has the store open, so nothing was changed.', [result.pids.length > 0 ? `Wait for it, or end it: process ${result.pids.join(', ')}` : 'Run the command again when it has ended.']);
+      throw new Failure('Another process has the store open, so nothing was changed.', [
+        result.pids.length > 0
+          ? `Wait for it, or end it: process ${result.pids.join(', ')}`
+          : 'Run the command again when it has ended.',
+      ]);
     }
-    if (result.outcome === 'no space') throw new Failure(`The disk has too little free space for a copy of the store, so nothing was changed: ${bytesText(result.missing)} more are needed.`, ['Free that much space on the disk of the data folder, then run the command again.']);
+    if (result.outcome === 'no space')
+      throw new Failure(
+        `The disk has too little free space for a copy of the store, so nothing was changed: ${bytesText(result.missing)} more are needed.`,
+        ['Free that much space on the disk of the data folder, then run the command again.'],
+      );
     const { before } = result;
     const after = result.outcome === 'compacted' ? result.after : before;
-    printResult(json, { before, after }, () => `The store’s file had ${bytesText(before)} and now has ${bytesText(after)}.`);
+    printResult(
+      json,
+      { before, after },
+      () => `The store’s file had ${bytesText(before)} and now has ${bytesText(after)}.`,
+    );
   } finally {
     lock.release();
   }
@@ -45,6 +57,8 @@ async function lockOf(dataDir: string): Promise<DataLock> {
     return await lockDataFolder(dataDir);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    throw new Failure(`A server is running on ${dataDir}, so nothing was changed.`, ['Stop it first, or restart it: a start compacts the store when that is worth it.']);
+    throw new Failure(`A server is running on ${dataDir}, so nothing was changed.`, [
+      'Stop it first, or restart it: a start compacts the store when that is worth it.',
+    ]);
   }
 }

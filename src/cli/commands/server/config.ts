@@ -16,7 +16,8 @@ export function register(program: Command): void {
 
   addCommand(config, 'check', {
     summary: 'Check the configuration and show the resulting values.',
-    details: 'Exit code 2 if it is invalid. Reads config.json and the COLLAB_* variables of this shell; changes nothing.',
+    details:
+      'Exit code 2 if it is invalid. Reads config.json and the COLLAB_* variables of this shell; changes nothing.',
     examples: ['collab config check', 'collab config check --dir /srv/collab --json'],
   }).action(check);
 
@@ -35,16 +36,31 @@ export function register(program: Command): void {
 function check(_options: object, command: Command): void {
   const { dir, json } = invocationOf(command);
   try {
-    if (!exists(dir)) throw new ConfigError([{ path: '', reason: 'The folder does not exist. Name the folder of config.json with --dir', source: dir }]);
+    if (!exists(dir))
+      throw new ConfigError([
+        { path: '', reason: 'The folder does not exist. Name the folder of config.json with --dir', source: dir },
+      ]);
     const { config, sources } = loadWithSources({ dir, env: process.env, flags: {} });
     const file = exists(configFile(dir)) ? configFile(dir) : null;
-    printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {
-      const about = file === null ? `There is no ${configFile(dir)}. These are the values without it.` : 'The configuration is valid.';
-      const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : formatOption(valueAt(config, path)), sources.get(path) ?? 'default']);
-      return `${about}\n\n${table(['option', 'value', 'from'], rows)}${nextSteps('Restart a running server to apply changes.')}`;
-    });
+    printResult(
+      json,
+      { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) },
+      () => {
+        const about =
+          file === null
+            ? `There is no ${configFile(dir)}. These are the values without it.`
+            : 'The configuration is valid.';
+        const rows = [...options.values()].map(({ path, secret }) => [
+          path,
+          secret && sources.has(path) ? HIDDEN : formatOption(valueAt(config, path)),
+          sources.get(path) ?? 'default',
+        ]);
+        return `${about}\n\n${table(['option', 'value', 'from'], rows)}${nextSteps('Restart a running server to apply changes.')}`;
+      },
+    );
   } catch (error) {
-    if (json && error instanceof ConfigError) print(JSON.stringify({ valid: false, file: configFile(dir), problems: error.problems }));
+    if (json && error instanceof ConfigError)
+      print(JSON.stringify({ valid: false, file: configFile(dir), problems: error.problems }));
     throw error;
   }
 }
@@ -58,7 +74,10 @@ function withoutSecrets(config: Config): object {
     if (!secret) continue;
     const names = path.split('.');
     const last = names.pop() ?? path;
-    const group = names.reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], copy) as Record<string, unknown>;
+    const group = names.reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], copy) as Record<
+      string,
+      unknown
+    >;
     const value = group[last];
     group[last] = Array.isArray(value) ? value.map(() => HIDDEN) : value === '' ? '' : HIDDEN;
   }
@@ -66,9 +85,13 @@ function withoutSecrets(config: Config): object {
 }
 
 function valueAt(config: object, path: string): OptionValue {
-  return path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], config) as OptionValue;
+  return path
+    .split('.')
+    .reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], config) as OptionValue;
 }
 
 function formatOption(value: OptionValue): string {
-  return typeof value === 'object' ? value.map((item) => (typeof item === 'string' ? item : item.use)).join(', ') || 'none' : String(value);
+  return typeof value === 'object'
+    ? value.map((item) => (typeof item === 'string' ? item : item.use)).join(', ') || 'none'
+    : String(value);
 }

@@ -61,7 +61,13 @@ async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
   if (!dryRun && !(await removeOrphans(ctx, orphans))) throw backupRunningFailure();
   const staged = await requireFileStorage(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
-  return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
+  return {
+    dryRun,
+    unlinked,
+    orphans: orphans.length,
+    orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0),
+    staged,
+  };
 }
 
 /** Deletes the contents of deleted files. A running server may do the same at the same time. */
@@ -73,7 +79,10 @@ async function removeBytes(ctx: Context): Promise<void> {
 }
 
 function backupRunningFailure(): Failure {
-  return new Failure('A backup is running, and no file may be removed before it has finished.', ['Run `collab gc` again then.', 'If none is running, such as after its container was killed, start the server: it releases the files within ten minutes.']);
+  return new Failure('A backup is running, and no file may be removed before it has finished.', [
+    'Run `collab gc` again then.',
+    'If none is running, such as after its container was killed, start the server: it releases the files within ten minutes.',
+  ]);
 }
 
 function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): string {

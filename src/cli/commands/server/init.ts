@@ -51,7 +51,10 @@ async function printAlreadyInitialised(at: Invocation, effect: string): Promise<
     [
       `The folder ${at.dir} exists already: ${effect}.`,
       'Secrets are shown only when they are created. If you have lost one, create a new one and revoke the old one.',
-      nextSteps(`collab start --dir ${shellWord(at.dir)}`, `collab key create --env ${first?.slug ?? '<slug>'} --kind secret --dir ${shellWord(at.dir)}`),
+      nextSteps(
+        `collab start --dir ${shellWord(at.dir)}`,
+        `collab key create --env ${first?.slug ?? '<slug>'} --kind secret --dir ${shellWord(at.dir)}`,
+      ),
     ].join('\n'),
   );
 }

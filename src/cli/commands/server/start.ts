@@ -38,16 +38,26 @@ export function register(program: Command): void {
       'If there is no folder, creates it first, as `collab init` does. SIGTERM and SIGINT finish the requests in progress and exit 0; ' +
       'SIGHUP replaces the web workers one by one, without reading config.json again. Flags override COLLAB_* variables, which override config.json. ' +
       'The log is written to standard output, or with --json to standard error, so that standard output contains only the JSON document.',
-    examples: ['collab start', 'collab start --dir /srv/collab --host 0.0.0.0 --workers 4', 'collab start --dir ./data --demo'],
+    examples: [
+      'collab start',
+      'collab start --dir /srv/collab --host 0.0.0.0 --workers 4',
+      'collab start --dir ./data --demo',
+    ],
   })
     .option('--host <address>', 'Address to listen on (default: 127.0.0.1).')
     .option('--port <n>', 'Port to listen on; 0 lets the system choose one (default: 8787).')
     .option('--workers <n|auto>', 'Number of web worker processes; auto starts one per processor (default: auto).')
-    .option('--demo', 'Serve the demo page at /. Every visitor can write: never use it on a public server. A folder that this start creates begins with one thread.')
+    .option(
+      '--demo',
+      'Serve the demo page at /. Every visitor can write: never use it on a public server. A folder that this start creates begins with one thread.',
+    )
     .action(start);
 }
 
-async function start(options: { host?: string; port?: string; workers?: string; demo?: true }, command: Command): Promise<void> {
+async function start(
+  options: { host?: string; port?: string; workers?: string; demo?: true },
+  command: Command,
+): Promise<void> {
   const { dir, json } = invocationOf(command);
   const { host, port, workers, demo } = options;
   const given = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
@@ -66,7 +76,13 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   if (ready === null) showKeys();
   else {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
-    writeServerFile(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, core: ready.core, startedAt: new Date().toISOString() });
+    writeServerFile(config.dataDir, {
+      pid: process.pid,
+      address: ready.url,
+      workers: ready.webWorkers,
+      core: ready.core,
+      startedAt: new Date().toISOString(),
+    });
     printResult(json, jsonOf(started), () => welcome(started));
   }
   process.exitCode = await server.ended;
@@ -74,12 +90,19 @@ async function start(options: { host?: string; port?: string; workers?: string; 
 }
 
 /** Starts the server and waits until it is ready; `ready` is null if it was stopped before that. */
-async function serve(config: Config, json: boolean, startPrimary: typeof StartPrimary): Promise<{ server: Primary; ready: Ready | null }> {
+async function serve(
+  config: Config,
+  json: boolean,
+  startPrimary: typeof StartPrimary,
+): Promise<{ server: Primary; ready: Ready | null }> {
   const server = await startPrimary(config, json ? STDERR : STDOUT);
   return { server, ready: await server.ready };
 }
 
-/** Throws if the native core is demanded and there is none for this Node, before anything is created or forked. Workers check the core that they load. */
+/**
+ * Throws if the native core is demanded and there is none for this Node, before anything is created or forked. Workers
+ * check the core that they load.
+ */
 function requireCore({ core }: Config): void {
   if (core !== 'uws') return;
   try {
@@ -90,9 +113,9 @@ function requireCore({ core }: Config): void {
 }
 
 /**
- * Loads the plugins of the configuration in threads, before anything is created or forked: one that never ends would block a
- * worker. Throws if one that is not optional cannot be used. Returns the configuration for the workers, in which those that are
- * optional and failed are marked.
+ * Loads the plugins of the configuration in threads, before anything is created or forked: one that never ends would
+ * block a worker. Throws if one that is not optional cannot be used. Returns the configuration for the workers, in
+ * which those that are optional and failed are marked.
  */
 async function checkedPlugins(config: Config): Promise<Config> {
   const { plugins, publicUrl } = config;
@@ -101,11 +124,17 @@ async function checkedPlugins(config: Config): Promise<Config> {
   try {
     return { ...config, plugins: await checkPlugins(plugins, publicUrl) };
   } catch (error) {
-    throw usageFailure(firstLine(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
+    throw usageFailure(
+      firstLine(error),
+      'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.',
+    );
   }
 }
 
-/** Creates the folder, unless the server could not listen: it would be left without a server. Imported only here, because otherwise this process never opens a store and need not load its modules. */
+/**
+ * Creates the folder, unless the server could not listen: it would be left without a server. Imported only here,
+ * because otherwise this process never opens a store and need not load its modules.
+ */
 async function createFirstFolder(dir: string, config: Config): Promise<Setup | null> {
   const { host, port, metrics } = config;
   await findFreePort(host, port, 0);
@@ -135,9 +164,22 @@ function welcome(started: Started): string {
 
 function firstThread({ url, demo, setup, dir }: Started): string[] {
   if (setup === null) {
-    const another = toInvokedCommand(`collab key create --env ${FIRST_ENVIRONMENT} --kind secret --dir ${shellWord(dir)}`);
-    return [`The keys were shown when the folder was created. To create another one in the environment ${FIRST_ENVIRONMENT}:`, '', `  ${another}`, ''];
+    const another = toInvokedCommand(
+      `collab key create --env ${FIRST_ENVIRONMENT} --kind secret --dir ${shellWord(dir)}`,
+    );
+    return [
+      `The keys were shown when the folder was created. To create another one in the environment ${FIRST_ENVIRONMENT}:`,
+      '',
+      `  ${another}`,
+      '',
+    ];
   }
   const author = demo ? [] : [`  ${curlPutUser(url, setup.secretKey, 'ci-bot')}`, ''];
-  return [`Post a ${demo ? '' : 'first '}thread from another terminal:`, '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];
+  return [
+    `Post a ${demo ? '' : 'first '}thread from another terminal:`,
+    '',
+    ...author,
+    `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`,
+    '',
+  ];
 }

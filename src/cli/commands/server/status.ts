@@ -76,7 +76,12 @@ async function status(_options: object, command: Command): Promise<void> {
       missingPlugins: readiness?.missingPlugins ?? 0,
       backgroundFailing: readiness?.backgroundFailing ?? false,
       disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
-      heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
+      heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({
+        table,
+        pid,
+        command,
+        stopped,
+      })),
       environments,
     };
   });
@@ -98,15 +103,43 @@ function describe(status: Status): string {
     ]),
   );
   const problems = status.heldSnapshots.map(describeSnapshot);
-  if (status.missingPlugins > 0) problems.push(`the server runs without ${status.missingPlugins} of the plugins of the configuration`);
-  if (status.backgroundFailing) problems.push('the background worker of the server cannot start, so notifications and webhooks wait');
-  const warnings = problems.map((problem) => `\nWarning: ${problem}. ${withDirOption('Run `collab doctor` for details.')}`);
-  return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
+  if (status.missingPlugins > 0)
+    problems.push(`the server runs without ${status.missingPlugins} of the plugins of the configuration`);
+  if (status.backgroundFailing)
+    problems.push('the background worker of the server cannot start, so notifications and webhooks wait');
+  const warnings = problems.map(
+    (problem) => `\nWarning: ${problem}. ${withDirOption('Run `collab doctor` for details.')}`,
+  );
+  return [
+    keyValues([...serverPairs(status), ...diskPairs(status)]),
+    ...warnings,
+    '',
+    environments.length === 0 ? 'There are no environments.' : contents,
+    nextText(status),
+  ].join('\n');
 }
 
-function serverPairs({ running, ready, address, workers, core, pid, startedAt, dir }: Status): [name: string, value: string][] {
-  if (!running) return [['server', 'stopped'], ['folder', dir]];
-  if (address === null) return [['server', 'starting'], ['process', String(pid)], ['folder', dir]];
+function serverPairs({
+  running,
+  ready,
+  address,
+  workers,
+  core,
+  pid,
+  startedAt,
+  dir,
+}: Status): [name: string, value: string][] {
+  if (!running)
+    return [
+      ['server', 'stopped'],
+      ['folder', dir],
+    ];
+  if (address === null)
+    return [
+      ['server', 'starting'],
+      ['process', String(pid)],
+      ['folder', dir],
+    ];
   return [
     ['server', ready ? 'running and ready' : 'running, but not ready'],
     ['address', address],
@@ -119,7 +152,10 @@ function serverPairs({ running, ready, address, workers, core, pid, startedAt, d
 }
 
 function diskPairs({ disk }: Status): [name: string, value: string][] {
-  return [['store', bytesText(disk.storeBytes)], ['files', bytesText(disk.filesBytes)]];
+  return [
+    ['store', bytesText(disk.storeBytes)],
+    ['files', bytesText(disk.filesBytes)],
+  ];
 }
 
 function nextText({ running, ready, dir }: Status): string {

@@ -25,8 +25,13 @@ const SHOWN_LENGTH = 80;
 export function register(program: Command): void {
   addCommand(program, 'tail', {
     summary: 'Follow the events of an environment.',
-    details: 'Shows the events from now on, or after a position, until Ctrl-C or until the environment is deleted; both exit with 0. With --json each event is one line.',
-    examples: ['collab tail --env default', 'collab tail --env default --since 0', 'collab tail --env default --json | jq .type'],
+    details:
+      'Shows the events from now on, or after a position, until Ctrl-C or until the environment is deleted; both exit with 0. With --json each event is one line.',
+    examples: [
+      'collab tail --env default',
+      'collab tail --env default --since 0',
+      'collab tail --env default --json | jq .type',
+    ],
   })
     .requiredOption('--env <slug>', 'Environment to follow.')
     .option('--since <n>', 'Position (seq) to start after; 0 for the beginning (default: the last event).')
@@ -44,7 +49,9 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
     const start = from ?? (await store.lastSeq(stream));
     await warnOfGap(store, stream, start);
     printNote(`Following the events of ${env} after position ${start}. Press Ctrl-C to stop.`);
-    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? withServerUrls(text, () => config) : line(JSON.parse(text) as EventEnvelope)));
+    const deleted = await follow(ctx, environment, start, stop, (text) =>
+      print(at.json ? withServerUrls(text, () => config) : line(JSON.parse(text) as EventEnvelope)),
+    );
     if (deleted) printNote(`The environment ${env} was deleted, so there are no more events to follow.`);
   });
   // A signal is the normal way to end this command.
@@ -55,20 +62,33 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
 
 async function warnOfGap(store: Store, stream: string, since: number): Promise<void> {
   const oldest = await store.oldestSeq(stream);
-  if (since + 1 < oldest) printNote(`The events before position ${oldest} are no longer stored: the first ${oldest - since - 1} are missing.`);
+  if (since + 1 < oldest)
+    printNote(
+      `The events before position ${oldest} are no longer stored: the first ${oldest - since - 1} are missing.`,
+    );
 }
 
 /**
- * Shows each event after `since` once and in order, until `stop` or until the environment is deleted. Polls, because other
- * processes write the events.
+ * Shows each event after `since` once and in order, until `stop` or until the environment is deleted. Polls, because
+ * other processes write the events.
  *
  * @returns whether the environment was deleted
  */
-async function follow(ctx: Context, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<boolean> {
+async function follow(
+  ctx: Context,
+  environment: Environment,
+  since: number,
+  stop: AbortSignal,
+  show: (text: string) => void,
+): Promise<boolean> {
   const { store } = ctx;
   let position = since;
   while (!stop.aborted) {
-    const events = await redactErasedUsers(store, environment.id, await store.events(streamOf(environment), position, BATCH));
+    const events = await redactErasedUsers(
+      store,
+      environment.id,
+      await store.events(streamOf(environment), position, BATCH),
+    );
     const deleted = events.length === 0 && (await isDeleted(ctx, environment));
     // Printing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
     store.releaseSnapshot();
@@ -82,7 +102,9 @@ async function follow(ctx: Context, environment: Environment, since: number, sto
   return false;
 }
 
-/** Whether the environment no longer exists with this stream. It has another one if it was deleted and imported again. */
+/**
+ * Whether the environment no longer exists with this stream. It has another one if it was deleted and imported again.
+ */
 async function isDeleted(ctx: Context, environment: Environment): Promise<boolean> {
   try {
     return streamOf(await findEnvironment(ctx, environment.id)) !== streamOf(environment);
@@ -102,7 +124,9 @@ function closedOutput(): AbortSignal {
 function line({ seq, at, type, roomId, threadId, actor, data }: EventEnvelope): string {
   const where = [roomId !== undefined && `in ${roomId}`, threadId].filter(Boolean).join(' ');
   const body = bodyOf(data);
-  return printable([at, `#${seq}`, type, where, `by ${actor.userId ?? 'backend'} (${actor.via})`, body].filter(Boolean).join('  '));
+  return printable(
+    [at, `#${seq}`, type, where, `by ${actor.userId ?? 'backend'} (${actor.via})`, body].filter(Boolean).join('  '),
+  );
 }
 
 /** The shortened body of the comment in an event's data, or of the first one of a new thread; '' if there is none. */

@@ -12,6 +12,10 @@ export function register(program: Command): void {
     examples: ['collab version', 'collab version --json'],
   }).action((_options: object, command: Command) => {
     const { versions, platform, arch } = process;
-    printResult(invocationOf(command).json, { version: buildVersion, node: versions.node, platform, arch }, () => `collab ${buildVersion}, Node ${versions.node}, ${platform} ${arch}`);
+    printResult(
+      invocationOf(command).json,
+      { version: buildVersion, node: versions.node, platform, arch },
+      () => `collab ${buildVersion}, Node ${versions.node}, ${platform} ${arch}`,
+    );
   });
 }

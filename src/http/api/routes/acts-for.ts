@@ -7,7 +7,9 @@ import type { Parameter } from '../route.ts';
 /** The parameter with which a backend names the user for whom it deletes something. */
 export const actsForParameter: Parameter = {
   name: 'userId',
-  schema: Type.String({ description: 'The user who deletes it, for events; must be a known user. Without it, the backend itself.' }),
+  schema: Type.String({
+    description: 'The user who deletes it, for events; must be a known user. Without it, the backend itself.',
+  }),
 };
 
 /** The actor of a request with `actsForParameter`. Throws `invalid_request`, `unknown_user`. */

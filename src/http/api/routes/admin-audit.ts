@@ -15,23 +15,38 @@ export const adminAuditRoutes: readonly Route[] = [
     credential: 'admin',
     access: 'read',
     query: [
-      { name: 'environment', schema: Type.String({ description: 'Id or slug of the environment; the log of the server when absent.' }) },
+      {
+        name: 'environment',
+        schema: Type.String({ description: 'Id or slug of the environment; the log of the server when absent.' }),
+      },
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Records after this position.' }) },
-      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
+      {
+        name: 'limit',
+        schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }),
+      },
     ],
     responses: {
       200: Type.Object({
         items: Type.Array(namedSchemas.AuditRecord),
         seq: Type.Integer({ minimum: 0, description: 'Position of the last record; 0 if there is none.' }),
         hash: Type.String({ description: 'Hash of the last record.' }),
-        nextSince: Type.Optional(Type.Integer({ description: 'The `since` of the next request; absent when no records remain.' })),
+        nextSince: Type.Optional(
+          Type.Integer({ description: 'The `since` of the next request; absent when no records remain.' }),
+        ),
       }),
     },
     errors: ['invalid_request', 'environment_not_found'],
     handle: async ({ ctx, search }) => {
       const environment = search.get('environment');
       const { since, limit } = parseEventsQuery(search);
-      return ok(await listRecords(ctx, environment === null ? null : (await findEnvironment(ctx, environment)).id, since, limit));
+      return ok(
+        await listRecords(
+          ctx,
+          environment === null ? null : (await findEnvironment(ctx, environment)).id,
+          since,
+          limit,
+        ),
+      );
     },
   },
 ];

@@ -1,7 +1,13 @@
 import * as Type from 'typebox';
 import { DELETED } from '../../../domain/deleted.ts';
 import { createEnvironmentAsAdmin } from '../../../domain/admins/admin-creates.ts';
-import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
+import {
+  deleteEnvironment,
+  findDeletable,
+  findEnvironment,
+  listEnvironments,
+  updateEnvironment,
+} from '../../../domain/environments/environments.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../../model/environments/environment.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
@@ -26,12 +32,15 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     path: '/admin/environments',
     operationId: 'admin.createEnvironment',
     summary: 'Create an environment',
-    description: 'The environment gets a secret that signs user tokens (HS256, named by `jwtKid`), and no keys. The secret is returned only here, and again when the request is repeated with the same `Idempotency-Key`.',
+    description:
+      'The environment gets a secret that signs user tokens (HS256, named by `jwtKid`), and no keys. The secret is returned only here, and again when the request is repeated with the same `Idempotency-Key`.',
     credential: 'admin',
     access: 'create',
     idempotent: true,
     body: EnvironmentCreateSchema,
-    responses: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
+    responses: {
+      201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }),
+    },
     errors: ['invalid_request', 'slug_taken'],
     handle: (request) => createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency),
   },
@@ -45,14 +54,16 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     access: 'read',
     responses: { 200: oneEnvironment },
     errors: ['environment_not_found'],
-    handle: async (request) => ok(JSON.stringify({ environment: await findEnvironment(request.ctx, request.param('environmentId')) })),
+    handle: async (request) =>
+      ok(JSON.stringify({ environment: await findEnvironment(request.ctx, request.param('environmentId')) })),
   },
   {
     method: 'PATCH',
     path: '/admin/environments/:environmentId',
     operationId: 'admin.updateEnvironment',
     summary: 'Change an environment',
-    description: 'Fields that are not given stay unchanged. The change applies in every worker from the next request on.',
+    description:
+      'Fields that are not given stay unchanged. The change applies in every worker from the next request on.',
     credential: 'admin',
     access: 'change',
     body: EnvironmentPatchSchema,

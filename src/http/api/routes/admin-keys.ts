@@ -30,7 +30,8 @@ export const adminKeyRoutes: readonly Route[] = [
     path: '/admin/environments/:environmentId/keys',
     operationId: 'admin.createKey',
     summary: 'Create a key of an environment',
-    description: 'The value of a secret key is returned only here, and again when the request is repeated with the same `Idempotency-Key`. The response is stored encrypted with the idempotency key, which should therefore be random.',
+    description:
+      'The value of a secret key is returned only here, and again when the request is repeated with the same `Idempotency-Key`. The response is stored encrypted with the idempotency key, which should therefore be random.',
     credential: 'admin',
     access: 'create',
     idempotent: true,
@@ -38,14 +39,21 @@ export const adminKeyRoutes: readonly Route[] = [
     responses: { 201: Type.Object({ key: namedSchemas.NewKey }) },
     errors: ['invalid_request', 'environment_not_found'],
     handle: (request) =>
-      createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency),
+      createKeyAsAdmin(
+        request.ctx,
+        request.admin.admin,
+        request.param('environmentId'),
+        request.body,
+        request.idempotency,
+      ),
   },
   {
     method: 'DELETE',
     path: '/admin/keys/:keyId',
     operationId: 'admin.revokeKey',
     summary: 'Revoke a key',
-    description: 'The key stops working from the next request on and stays in the list. Revoking it again changes nothing and is not an error.',
+    description:
+      'The key stops working from the next request on and stays in the list. Revoking it again changes nothing and is not an error.',
     credential: 'admin',
     access: 'change',
     responses: { 200: deletedSchema },
@@ -60,12 +68,15 @@ export const adminKeyRoutes: readonly Route[] = [
     path: '/admin/keys/:keyId/rotate',
     operationId: 'admin.rotateKey',
     summary: 'Replace a key with a new one that has the same rights',
-    description: 'Both keys work during the overlap; then the old one expires. The value of the new key is returned as when a key is created.',
+    description:
+      'Both keys work during the overlap; then the old one expires. The value of the new key is returned as when a key is created.',
     credential: 'admin',
     access: 'create',
     idempotent: true,
     body: KeyRotateSchema,
-    responses: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
+    responses: {
+      201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }),
+    },
     errors: ['invalid_request', 'key_not_found'],
     handle: (request) =>
       rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency),

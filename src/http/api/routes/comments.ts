@@ -1,5 +1,11 @@
 import * as Type from 'typebox';
-import { createComment, deleteComment, editComment, getComment, listComments } from '../../../domain/comments/comments.ts';
+import {
+  createComment,
+  deleteComment,
+  editComment,
+  getComment,
+  listComments,
+} from '../../../domain/comments/comments.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../../../model/comment.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { includedParts, includeParameter, okWithUsers, pageWithUsers } from '../include.ts';
@@ -24,7 +30,11 @@ export const commentRoutes: readonly Route[] = [
     errors: ['invalid_request', 'invalid_cursor', 'thread_not_found'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
-      return pageWithUsers(request, included, await listComments(request.ctx, request.actor, request.param('threadId'), request.listQuery('comments')));
+      return pageWithUsers(
+        request,
+        included,
+        await listComments(request.ctx, request.actor, request.param('threadId'), request.listQuery('comments')),
+      );
     },
   },
   {
@@ -49,7 +59,8 @@ export const commentRoutes: readonly Route[] = [
     path: '/threads/:threadId/comments',
     operationId: 'comments.create',
     summary: 'Add a comment to a thread',
-    description: 'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow the thread, are notified.',
+    description:
+      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow the thread, are notified.',
     credential: 'secret',
     access: 'create',
     body: CommentCreateSchema,
@@ -57,21 +68,24 @@ export const commentRoutes: readonly Route[] = [
     hasFileUrls: true,
     responses: { 201: Type.Object({ comment: namedSchemas.Comment }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'thread_not_found', 'id_taken'],
-    handle: (request) => createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
+    handle: (request) =>
+      createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
   },
   {
     method: 'PATCH',
     path: '/comments/:commentId',
     operationId: 'comments.update',
     summary: 'Edit a comment',
-    description: 'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`), unless `metadata` alone is changed, which needs no `body`.',
+    description:
+      'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`), unless `metadata` alone is changed, which needs no `body`.',
     credential: 'secret',
     access: 'change',
     body: CommentPatchSchema,
     hasFileUrls: true,
     responses: { 200: Type.Object({ comment: namedSchemas.Comment }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'comment_not_found'],
-    handle: async (request) => ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
+    handle: async (request) =>
+      ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
   },
   {
     method: 'DELETE',
@@ -84,6 +98,7 @@ export const commentRoutes: readonly Route[] = [
     query: [actsForParameter],
     responses: { 200: deletedSchema },
     errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
-    handle: async (request) => ok(await deleteComment(request.ctx, await actingActor(request), request.param('commentId'))),
+    handle: async (request) =>
+      ok(await deleteComment(request.ctx, await actingActor(request), request.param('commentId'))),
   },
 ];

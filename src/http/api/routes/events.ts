@@ -24,7 +24,15 @@ export const eventRoutes: readonly Route[] = [
     stream: true,
     query: [
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Events after this position.' }) },
-      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many; fewer if they have more than 16 777 216 characters.' }) },
+      {
+        name: 'limit',
+        schema: Type.Integer({
+          minimum: 1,
+          maximum: 1000,
+          default: 100,
+          description: 'At most this many; fewer if they have more than 16 777 216 characters.',
+        }),
+      },
     ],
     hasFileUrls: true,
     responses: {
@@ -33,7 +41,9 @@ export const eventRoutes: readonly Route[] = [
         epoch: Type.String({ description: 'Identifies the log. Positions of another epoch are not valid in it.' }),
         seq: Type.Integer({ minimum: 0, description: 'Position of the last event.' }),
         oldestSeq: Type.Integer({ minimum: 1, description: 'Position of the oldest event still kept.' }),
-        nextSince: Type.Optional(Type.Integer({ description: 'The `since` of the next request; absent when no events remain.' })),
+        nextSince: Type.Optional(
+          Type.Integer({ description: 'The `since` of the next request; absent when no events remain.' }),
+        ),
       }),
     },
     errors: ['invalid_request'],
@@ -56,16 +66,27 @@ function wantsStream({ head }: ApiRequest): boolean {
 function streamFor(request: ApiRequest): EventStream {
   const { ctx, exchange, head, headers, services, actor } = request;
   const reauthenticate = async (): Promise<Actor> => backendOf(await lookUpKey(ctx, head.authorization));
-  return new EventStream({ store: ctx.store, exchange, headers, streams: services.streams, actor, reauthenticate, baseUrl: request.baseUrl() });
+  return new EventStream({
+    store: ctx.store,
+    exchange,
+    headers,
+    streams: services.streams,
+    actor,
+    reauthenticate,
+    baseUrl: request.baseUrl(),
+  });
 }
 
 function resumePosition({ head, search, ctx, actor }: ApiRequest): StreamPosition | null {
   if (head.lastEventId !== '') return parseEventId(head.lastEventId);
-  return search.has('since') ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since } : null;
+  return search.has('since')
+    ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since }
+    : null;
 }
 
 function parseEventId(text: string): StreamPosition {
   const [, epoch, seq] = /^([^:]{1,64}):(\d{1,15})$/.exec(text) ?? [];
-  if (epoch === undefined || seq === undefined) throw invalidField('Last-Event-ID', 'must be <epoch>:<seq>, as in the ids of the stream', text);
+  if (epoch === undefined || seq === undefined)
+    throw invalidField('Last-Event-ID', 'must be <epoch>:<seq>, as in the ids of the stream', text);
   return { epoch, seq: Number(seq) };
 }

@@ -8,7 +8,10 @@ import { listOf, namedSchemas } from '../../openapi/schemas.ts';
 import { ok, page, type Route } from '../route.ts';
 
 const oneReport = Type.Object({ report: namedSchemas.Report });
-const decided = Type.Object({ id: Type.String(), state: Type.Union([Type.Literal('approved'), Type.Literal('rejected')]) });
+const decided = Type.Object({
+  id: Type.String(),
+  state: Type.Union([Type.Literal('approved'), Type.Literal('rejected')]),
+});
 const moderators = 'For secret keys of the scope `moderate` or `full`, and for users with the role `moderator`.';
 
 export const moderationRoutes: readonly Route[] = [
@@ -24,7 +27,8 @@ export const moderationRoutes: readonly Route[] = [
     idempotent: true,
     responses: { 200: oneReport, 201: oneReport },
     errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
-    handle: (request) => reportComment(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
+    handle: (request) =>
+      reportComment(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
   },
   {
     method: 'GET',
@@ -39,7 +43,8 @@ export const moderationRoutes: readonly Route[] = [
     hasFileUrls: true,
     responses: { 200: listOf(namedSchemas.HeldContent) },
     errors: ['invalid_request', 'invalid_cursor'],
-    handle: async (request) => page(await listHeldOf(request.ctx, request.actor, request.param('userId'), request.listQuery('moderation'))),
+    handle: async (request) =>
+      page(await listHeldOf(request.ctx, request.actor, request.param('userId'), request.listQuery('moderation'))),
   },
   {
     method: 'GET',
@@ -79,7 +84,15 @@ export const moderationRoutes: readonly Route[] = [
     access: 'moderate',
     idempotent: true,
     responses: { 200: decided },
-    errors: ['unknown_user', 'moderation_item_not_found', 'thread_not_found', 'comment_not_found', 'already_decided', 'id_taken', 'quota_exceeded'],
+    errors: [
+      'unknown_user',
+      'moderation_item_not_found',
+      'thread_not_found',
+      'comment_not_found',
+      'already_decided',
+      'id_taken',
+      'quota_exceeded',
+    ],
     handle: (request) => approveItem(request.ctx, request.actor, request.param('itemId'), request.idempotency),
   },
   {
@@ -94,6 +107,7 @@ export const moderationRoutes: readonly Route[] = [
     idempotent: true,
     responses: { 200: decided },
     errors: ['invalid_request', 'moderation_item_not_found', 'already_decided'],
-    handle: (request) => rejectItem(request.ctx, request.actor, request.param('itemId'), request.body, request.idempotency),
+    handle: (request) =>
+      rejectItem(request.ctx, request.actor, request.param('itemId'), request.body, request.idempotency),
   },
 ];

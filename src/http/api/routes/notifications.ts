@@ -3,7 +3,11 @@ import { listNotifications, markRead } from '../../../domain/notifications/inbox
 import { getNotificationSettings, putNotificationSettings } from '../../../domain/notifications/settings.ts';
 import { MAX_WITH_CONTENT, withContent } from '../../../domain/notifications/included-content.ts';
 import { changeSubscription, getSubscription } from '../../../domain/notifications/subscriptions.ts';
-import { NotificationSettingsPutSchema, NotificationsReadSchema, SubscriptionSchema } from '../../../model/notification.ts';
+import {
+  NotificationSettingsPutSchema,
+  NotificationsReadSchema,
+  SubscriptionSchema,
+} from '../../../model/notification.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { namedSchemas } from '../../openapi/schemas.ts';
 import { includedParts, includeParameter } from '../include.ts';
@@ -28,14 +32,23 @@ export const notificationRoutes: readonly Route[] = [
         unreadCount: Type.Integer({ minimum: 0, description: 'How many notifications of the user are unread.' }),
         items: Type.Array(namedSchemas.Notification),
         nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' })),
-        comments: Type.Optional(Type.Record(Type.String(), namedSchemas.Comment, { description: 'With `include=content`: the comments, by id.' })),
-        threads: Type.Optional(Type.Record(Type.String(), namedSchemas.Thread, { description: 'With `include=content`: their threads, by id.' })),
+        comments: Type.Optional(
+          Type.Record(Type.String(), namedSchemas.Comment, {
+            description: 'With `include=content`: the comments, by id.',
+          }),
+        ),
+        threads: Type.Optional(
+          Type.Record(Type.String(), namedSchemas.Thread, {
+            description: 'With `include=content`: their threads, by id.',
+          }),
+        ),
       }),
     },
     errors: ['invalid_request', 'invalid_cursor'],
     handle: async (request) => {
       const query = request.listQuery('notifications');
-      const list = (limit: number | null) => listNotifications(request.ctx, request.actor, request.param('userId'), { ...query, limit });
+      const list = (limit: number | null) =>
+        listNotifications(request.ctx, request.actor, request.param('userId'), { ...query, limit });
       if (!includedParts(request, 'content').has('content')) return page(await list(query.limit));
       const found = await list(Math.min(query.limit ?? MAX_WITH_CONTENT, MAX_WITH_CONTENT));
       return page({ ...found, text: await withContent(request.ctx, request.actor, found.text) });
@@ -51,9 +64,12 @@ export const notificationRoutes: readonly Route[] = [
     access: 'own',
     body: NotificationsReadSchema,
     idempotent: true,
-    responses: { 200: Type.Object({ unreadCount: Type.Integer({ minimum: 0, description: 'How many are unread now.' }) }) },
+    responses: {
+      200: Type.Object({ unreadCount: Type.Integer({ minimum: 0, description: 'How many are unread now.' }) }),
+    },
     errors: ['invalid_request'],
-    handle: (request) => markRead(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency),
+    handle: (request) =>
+      markRead(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency),
   },
   {
     method: 'GET',
@@ -78,7 +94,8 @@ export const notificationRoutes: readonly Route[] = [
     body: NotificationSettingsPutSchema,
     responses: { 200: namedSchemas.NotificationSettings },
     errors: ['invalid_request'],
-    handle: async (request) => ok(await putNotificationSettings(request.ctx, request.actor, request.param('userId'), request.body)),
+    handle: async (request) =>
+      ok(await putNotificationSettings(request.ctx, request.actor, request.param('userId'), request.body)),
   },
   {
     method: 'GET',
@@ -90,7 +107,8 @@ export const notificationRoutes: readonly Route[] = [
     access: 'read',
     responses: { 200: namedSchemas.Subscription },
     errors: ['invalid_request', 'thread_not_found'],
-    handle: async (request) => ok(await getSubscription(request.ctx, request.actor, request.param('userId'), request.param('threadId'))),
+    handle: async (request) =>
+      ok(await getSubscription(request.ctx, request.actor, request.param('userId'), request.param('threadId'))),
   },
   {
     method: 'POST',
@@ -104,6 +122,7 @@ export const notificationRoutes: readonly Route[] = [
     idempotent: true,
     responses: { 200: namedSchemas.Subscription },
     errors: ['invalid_request', 'unknown_user', 'thread_not_found'],
-    handle: (request) => changeSubscription(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
+    handle: (request) =>
+      changeSubscription(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
   },
 ];

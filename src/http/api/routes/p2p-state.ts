@@ -1,5 +1,14 @@
 import * as Type from 'typebox';
-import { clearState, maxStateBytes, mergesByDefault, readState, renderState, renderWritten, stateTooLarge, writeState } from '../../../domain/rooms/p2p-state.ts';
+import {
+  clearState,
+  maxStateBytes,
+  mergesByDefault,
+  readState,
+  renderState,
+  renderWritten,
+  stateTooLarge,
+  writeState,
+} from '../../../domain/rooms/p2p-state.ts';
 import { InputSchema, validate } from '../../../domain/input/validate.ts';
 import { invalidField } from '../../../model/errors.ts';
 import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../../model/p2p-state.ts';
@@ -14,7 +23,10 @@ import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 const path = '/rooms/:roomId/p2p/state';
 const statePut = new InputSchema(P2pStatePutSchema);
 
-/** The size of the JSON form relative to the bytes: base64 has four characters for three bytes, and JSON may escape its slashes. */
+/**
+ * The size of the JSON form relative to the bytes: base64 has four characters for three bytes, and JSON may escape its
+ * slashes.
+ */
 const JSON_GROWTH = 1.4;
 const JSON_FRAME_BYTES = 1024;
 
@@ -24,10 +36,18 @@ export const p2pStateRoutes: readonly Route[] = [
     path,
     operationId: 'p2pState.get',
     summary: 'Get the shared (CRDT) state of a room',
-    description: 'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the response is the bytes themselves, or 204.',
+    description:
+      'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the response is the bytes themselves, or 204.',
     credential: 'either',
     access: 'read',
-    query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, as base64url. Only what that document lacks is sent.' }) }],
+    query: [
+      {
+        name: 'sv',
+        schema: Type.String({
+          description: 'State vector of a Yjs document, as base64url. Only what that document lacks is sent.',
+        }),
+      },
+    ],
     bytes: true,
     conditions: 'read',
     responses: { 200: namedSchemas.P2pState },
@@ -35,10 +55,16 @@ export const p2pStateRoutes: readonly Route[] = [
     handle: async (request) => {
       const { head } = request;
       const roomId = request.param('roomId');
-      const state = await readState(request.ctx, request.actor, roomId, stateVectorOf(request), (etag) => isModified(head, etag));
-      const headers: Header[] = [['ETag', state.etag], ['Vary', 'Accept']];
+      const state = await readState(request.ctx, request.actor, roomId, stateVectorOf(request), (etag) =>
+        isModified(head, etag),
+      );
+      const headers: Header[] = [
+        ['ETag', state.etag],
+        ['Vary', 'Accept'],
+      ];
       if (state.unchanged) return { status: 304, body: '', head: listHead, headers };
-      if (!head.accept.includes(P2P_CONTENT_TYPE)) return { status: 200, body: renderState(roomId, state), head: listHead, headers };
+      if (!head.accept.includes(P2P_CONTENT_TYPE))
+        return { status: 200, body: renderState(roomId, state), head: listHead, headers };
       if (state.base64 === null) return { status: 204, body: '', head: bytesHead, headers };
       return { status: 200, body: Buffer.from(state.base64, 'base64'), head: bytesHead, headers };
     },
@@ -53,10 +79,13 @@ export const p2pStateRoutes: readonly Route[] = [
       'update, which is merged into the stored state, so that concurrent writers lose nothing. Creates the room if it is new.',
     credential: 'either',
     access: 'create',
-    query: [{ name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into the stored state.' }) }],
+    query: [
+      { name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into the stored state.' }) },
+    ],
     payload: {
       schema: P2pStatePutSchema,
-      limit: ({ environment }, contentType) => maxStateBytes(environment) * (isBytes(contentType) ? 1 : JSON_GROWTH) + JSON_FRAME_BYTES,
+      limit: ({ environment }, contentType) =>
+        maxStateBytes(environment) * (isBytes(contentType) ? 1 : JSON_GROWTH) + JSON_FRAME_BYTES,
       tooLarge: ({ environment }) => stateTooLarge(environment),
     },
     conditions: 'write',
@@ -66,7 +95,9 @@ export const p2pStateRoutes: readonly Route[] = [
       const { head } = request;
       const roomId = request.param('roomId');
       const merge = wantsMerge(request);
-      const state = await writeState(request.ctx, request.actor, roomId, bytesOf(request), merge, (etag, exists) => preconditionHolds(head, etag, exists));
+      const state = await writeState(request.ctx, request.actor, roomId, bytesOf(request), merge, (etag, exists) =>
+        preconditionHolds(head, etag, exists),
+      );
       return { ...ok(renderWritten(roomId, state)), headers: [['ETag', state.etag]] };
     },
   },
@@ -105,7 +136,8 @@ function bytesOf({ bytes, head }: ApiRequest): Buffer {
     throw wrongContentType(`${P2P_CONTENT_TYPE} or application/json`, contentType);
   }
   const { state } = validate(statePut, parseJsonBody(contentType, bytes));
-  if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state)) throw invalidField('state', 'must be base64', state);
+  if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state))
+    throw invalidField('state', 'must be base64', state);
   return Buffer.from(state, 'base64');
 }
 

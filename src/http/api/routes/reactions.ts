@@ -20,7 +20,8 @@ export const reactionRoutes: readonly Route[] = [
     idempotent: true,
     responses: { 200: oneReaction, 201: oneReaction },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'comment_not_found'],
-    handle: (request) => addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
+    handle: (request) =>
+      addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
   },
   {
     method: 'DELETE',
@@ -33,6 +34,7 @@ export const reactionRoutes: readonly Route[] = [
     query: [actsForParameter],
     responses: { 200: deletedSchema },
     errors: ['invalid_request', 'unknown_user', 'reaction_not_found'],
-    handle: async (request) => ok(await removeReaction(request.ctx, await actingActor(request), request.param('reactionId'))),
+    handle: async (request) =>
+      ok(await removeReaction(request.ctx, await actingActor(request), request.param('reactionId'))),
   },
 ];

@@ -24,14 +24,16 @@ export const roomRoutes: readonly Route[] = [
     responses: { 200: listOf(namedSchemas.Room) },
     errors: ['invalid_request', 'invalid_cursor'],
     // A room can be created, and its metadata changed, without an event.
-    handle: async (request) => withContentEtag(request, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
+    handle: async (request) =>
+      withContentEtag(request, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
   },
   {
     method: 'GET',
     path: '/rooms/:roomId',
     operationId: 'rooms.get',
     summary: 'Get a room with its threads',
-    description: 'A room that nobody has used yet is empty, and its times are null; it is not an error. The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
+    description:
+      'A room that nobody has used yet is empty, and its times are null; it is not an error. The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
     credential: 'secret',
     access: 'read',
     query: [includeParameter('comments', 'users'), ...listParameters('threads')],
@@ -40,15 +42,25 @@ export const roomRoutes: readonly Route[] = [
       200: Type.Object({
         room: namedSchemas.ReadRoom,
         threads: Type.Array(namedSchemas.ThreadWithComments),
-        nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page of threads; absent on the last page.' })),
+        nextCursor: Type.Optional(
+          Type.String({ description: 'Cursor of the next page of threads; absent on the last page.' }),
+        ),
         users: includedUsers,
       }),
     },
     errors: ['invalid_request', 'invalid_cursor', 'payload_too_large'],
     handle: async (request) => {
       const included = includedParts(request, 'comments', 'users');
-      const options = { includeComments: included.has('comments'), query: request.listQuery('threads'), emptyIfUnused: true };
-      return pageWithUsers(request, included, await getRoom(request.ctx, request.actor, request.param('roomId'), options));
+      const options = {
+        includeComments: included.has('comments'),
+        query: request.listQuery('threads'),
+        emptyIfUnused: true,
+      };
+      return pageWithUsers(
+        request,
+        included,
+        await getRoom(request.ctx, request.actor, request.param('roomId'), options),
+      );
     },
   },
   {
@@ -56,7 +68,8 @@ export const roomRoutes: readonly Route[] = [
     path: '/rooms/:roomId/presence',
     operationId: 'rooms.presence',
     summary: 'List the users in a room',
-    description: 'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist.',
+    description:
+      'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist.',
     credential: 'secret',
     access: 'read',
     responses: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },

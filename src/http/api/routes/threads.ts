@@ -23,7 +23,11 @@ export const threadRoutes: readonly Route[] = [
     errors: ['invalid_request', 'invalid_cursor'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
-      return pageWithUsers(request, included, await listThreads(request.ctx, request.actor, request.param('roomId'), request.listQuery('threads')));
+      return pageWithUsers(
+        request,
+        included,
+        await listThreads(request.ctx, request.actor, request.param('roomId'), request.listQuery('threads')),
+      );
     },
   },
   {
@@ -31,7 +35,8 @@ export const threadRoutes: readonly Route[] = [
     path: '/rooms/:roomId/threads',
     operationId: 'threads.create',
     summary: 'Create a thread with its first comment',
-    description: 'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. The room is created by its first thread.',
+    description:
+      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. The room is created by its first thread.',
     credential: 'secret',
     access: 'create',
     body: ThreadCreateSchema,
@@ -39,7 +44,8 @@ export const threadRoutes: readonly Route[] = [
     hasFileUrls: true,
     responses: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'id_taken'],
-    handle: (request) => createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
+    handle: (request) =>
+      createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
   },
   {
     method: 'GET',
@@ -51,7 +57,13 @@ export const threadRoutes: readonly Route[] = [
     access: 'read',
     query: [includeParameter('users')],
     hasFileUrls: true,
-    responses: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }) },
+    responses: {
+      200: Type.Object({
+        thread: namedSchemas.Thread,
+        comments: Type.Array(namedSchemas.Comment),
+        users: includedUsers,
+      }),
+    },
     errors: ['invalid_request', 'thread_not_found', 'payload_too_large'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
@@ -63,13 +75,15 @@ export const threadRoutes: readonly Route[] = [
     path: '/threads/:threadId',
     operationId: 'threads.update',
     summary: 'Resolve or reopen a thread, or replace its metadata',
-    description: 'A value that is set already is left unchanged; this is not an error. `userId` names the user who resolves the thread (`resolvedBy`).',
+    description:
+      'A value that is set already is left unchanged; this is not an error. `userId` names the user who resolves the thread (`resolvedBy`).',
     credential: 'secret',
     access: 'change',
     body: ThreadPatchSchema,
     responses: { 200: Type.Object({ threadId: Type.String(), resolved: Type.Boolean() }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'thread_not_found'],
-    handle: async (request) => ok(await patchThread(request.ctx, request.actor, request.param('threadId'), request.body)),
+    handle: async (request) =>
+      ok(await patchThread(request.ctx, request.actor, request.param('threadId'), request.body)),
   },
   {
     method: 'DELETE',
@@ -82,6 +96,7 @@ export const threadRoutes: readonly Route[] = [
     query: [actsForParameter],
     responses: { 200: deletedSchema },
     errors: ['invalid_request', 'unknown_user', 'thread_not_found'],
-    handle: async (request) => ok(await deleteThread(request.ctx, await actingActor(request), request.param('threadId'))),
+    handle: async (request) =>
+      ok(await deleteThread(request.ctx, await actingActor(request), request.param('threadId'))),
   },
 ];

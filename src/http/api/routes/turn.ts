@@ -9,12 +9,29 @@ export const turnRoutes: readonly Route[] = [
     path: '/turn-credentials',
     operationId: 'turnCredentials.get',
     summary: 'Create short-lived TURN credentials',
-    description: 'Pass `iceServers` to `new RTCPeerConnection({ iceServers })` unchanged. Without a configured TURN server it contains only the STUN servers.',
+    description:
+      'Pass `iceServers` to `new RTCPeerConnection({ iceServers })` unchanged. Without a configured TURN server it contains only the STUN servers.',
     credential: 'either',
     access: 'read',
     query: [
-      { name: 'ttl', schema: Type.Integer({ minimum: 60, maximum: 86_400, default: 3600, description: 'Seconds for which the credentials are valid.' }) },
-      { name: 'userId', schema: Type.String({ minLength: 1, maxLength: 128, description: 'The user, in a request of a backend; `backend` when absent. Ignored in a request of a user, who gets their own credentials.' }) },
+      {
+        name: 'ttl',
+        schema: Type.Integer({
+          minimum: 60,
+          maximum: 86_400,
+          default: 3600,
+          description: 'Seconds for which the credentials are valid.',
+        }),
+      },
+      {
+        name: 'userId',
+        schema: Type.String({
+          minLength: 1,
+          maxLength: 128,
+          description:
+            'The user, in a request of a backend; `backend` when absent. Ignored in a request of a user, who gets their own credentials.',
+        }),
+      },
     ],
     responses: { 200: namedSchemas.TurnCredentials },
     errors: ['invalid_request'],

@@ -59,7 +59,13 @@ export const queryExamples: Readonly<Record<string, unknown>> = {
 };
 
 /** A place on a page. */
-export const position: Position = { x: 0.42, y: 0.18, selector: '#setup > p:nth-child(3)', elementOffsetX: 12, elementOffsetY: 4 };
+export const position: Position = {
+  x: 0.42,
+  y: 0.18,
+  selector: '#setup > p:nth-child(3)',
+  elementOffsetX: 12,
+  elementOffsetY: 4,
+};
 
 /** An image. */
 export const attachment: Attachment = {
@@ -114,7 +120,11 @@ export const reply: Comment = {
 };
 
 /** `reply` after an edit. */
-export const editedReply: Comment = { ...reply, body: 'It needs Node 20.12: I have added that to the list.', editedAt: '2026-01-02T03:07:41.020Z' };
+export const editedReply: Comment = {
+  ...reply,
+  body: 'It needs Node 20.12: I have added that to the list.',
+  editedAt: '2026-01-02T03:07:41.020Z',
+};
 
 /** The thread. */
 export const thread: Thread = {
@@ -171,7 +181,14 @@ const { email: _hidden, ...shownUser } = user;
 /** All events of the environment. */
 export const events: readonly EventEnvelope[] = [
   { type: 'user.updated', seq: 1, eventId: 'evt_1kdyah4p0aegk7e2w40s', at: KNOWN, actor: backend, data: shownUser },
-  { type: 'user.updated', seq: 2, eventId: 'evt_1kdyah4r8aegk7e2w40t', at: KNOWN, actor: backend, data: { ...shownUser, id: 'bob', userId: 'bob', name: 'Bob', avatarUrl: null, metadata: {} } },
+  {
+    type: 'user.updated',
+    seq: 2,
+    eventId: 'evt_1kdyah4r8aegk7e2w40t',
+    at: KNOWN,
+    actor: backend,
+    data: { ...shownUser, id: 'bob', userId: 'bob', name: 'Bob', avatarUrl: null, metadata: {} },
+  },
   {
     type: 'thread.created',
     seq: 3,
@@ -182,7 +199,16 @@ export const events: readonly EventEnvelope[] = [
     actor: { userId: 'ann', via: 'rest' },
     data: { thread: { ...thread, commentCount: 1, updatedAt: STARTED }, comment: firstComment },
   },
-  { type: 'comment.created', seq: 4, eventId: 'evt_1kdyamycem3f18nm0a2p', at: REPLIED, roomId: 'docs-intro', threadId: THREAD_ID, actor: { userId: 'bob', via: 'ws' }, data: reply },
+  {
+    type: 'comment.created',
+    seq: 4,
+    eventId: 'evt_1kdyamycem3f18nm0a2p',
+    at: REPLIED,
+    roomId: 'docs-intro',
+    threadId: THREAD_ID,
+    actor: { userId: 'bob', via: 'ws' },
+    data: reply,
+  },
 ];
 
 /** The environment of all records. */
@@ -198,14 +224,28 @@ export const environment: Environment = {
 };
 
 /** An admin. */
-export const admin = { id: 'admin_1kdya9e7jmm0c4gt61sf', email: 'ops@example.com', role: 'admin', createdAt: '2025-12-11T07:30:00.000Z' } as const;
+export const admin = {
+  id: 'admin_1kdya9e7jmm0c4gt61sf',
+  email: 'ops@example.com',
+  role: 'admin',
+  createdAt: '2025-12-11T07:30:00.000Z',
+} as const;
 
 const keyHead = { id: 'key_1kdyagm04tn6p3xv85bz', kind: 'secret' } as const;
 const keyRights = { scope: 'read', rooms: 'docs-*', rateLimit: null } as const;
 const keyDates = { createdAt: '2025-12-11T07:50:00.000Z', expiresAt: '2026-03-11T07:50:00.000Z' } as const;
 
 /** A key, as it is listed. */
-export const listedKey = { ...keyHead, name: 'ci', preview: 'sk_staging_xmpl…', ...keyRights, state: 'active', ...keyDates, revokedAt: null, lastUsedAt: null } as const;
+export const listedKey = {
+  ...keyHead,
+  name: 'ci',
+  preview: 'sk_staging_xmpl…',
+  ...keyRights,
+  state: 'active',
+  ...keyDates,
+  revokedAt: null,
+  lastUsedAt: null,
+} as const;
 
 /** A key, as it is returned when it is created. */
 export const newKey = {
@@ -230,7 +270,12 @@ export const auditRecord = {
 };
 
 /** A report of a comment. */
-export const report = { commentId: REPLY_ID, userId: 'ann', reason: 'This is advertising.', createdAt: '2026-01-02T03:06:00.000Z' };
+export const report = {
+  commentId: REPLY_ID,
+  userId: 'ann',
+  reason: 'This is advertising.',
+  createdAt: '2026-01-02T03:06:00.000Z',
+};
 
 /** Held content as its author sees it. */
 export const heldContent = {

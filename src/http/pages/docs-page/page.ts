@@ -40,13 +40,18 @@ SwaggerUIBundle({
 });
 
 /**
- * The document for this place, with examples of optional parameters in their descriptions. The viewer would send them: every filter of a
- * list at once, and the same Idempotency-Key again and again.
+ * The document for this place, with examples of optional parameters in their descriptions. The viewer would send them:
+ * every filter of a list at once, and the same Idempotency-Key again and again.
  */
 function withEmptyParameters(text: string): string {
-  const reference = JSON.parse(text) as { servers: { url: string }[]; paths: Record<string, Record<string, { parameters?: Parameter[] }>> };
+  const reference = JSON.parse(text) as {
+    servers: { url: string }[];
+    paths: Record<string, Record<string, { parameters?: Parameter[] }>>;
+  };
   reference.servers = [{ url: api }];
-  const all = Object.values(reference.paths).flatMap((operations) => Object.values(operations)).flatMap(({ parameters = [] }) => parameters);
+  const all = Object.values(reference.paths)
+    .flatMap((operations) => Object.values(operations))
+    .flatMap(({ parameters = [] }) => parameters);
   for (const parameter of all) if (parameter.required !== true) empty(parameter);
   return JSON.stringify(reference);
 }
@@ -62,5 +67,7 @@ function empty(parameter: Parameter): void {
 
 function textOf(example: unknown): string {
   if (typeof example !== 'object' || example === null) return String(example as string | number | boolean);
-  return Object.entries(example).map(([name, value]) => `${name}=${String(value)}`).join('&');
+  return Object.entries(example)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join('&');
 }

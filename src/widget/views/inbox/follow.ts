@@ -14,7 +14,12 @@ const CHOICES: readonly (readonly [SubscriptionAction, SubscriptionState, String
 
 /** The button of a thread for what it notifies the user of, with its menu. */
 class Follow extends Part {
-  static override properties = { ...Part.properties, threadId: { attribute: false }, state: { state: true }, open: { state: true } };
+  static override properties = {
+    ...Part.properties,
+    threadId: { attribute: false },
+    state: { state: true },
+    open: { state: true },
+  };
 
   declare threadId: string;
   /** What the user has chosen; null until it is read. */
@@ -30,10 +35,31 @@ class Follow extends Part {
   override render(): TemplateResult {
     const text = this.app.language;
     const label = text.text('threadNotifications');
-    return html`<button type="button" class="icon-button" part="follow" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded=${String(this.open)} @click=${this.#toggle}>${icon(this.state === 'muted' ? 'muted' : 'bell')}</button>
-      ${this.open && this.state !== null ? html`<div class="menu" role="menu" aria-label=${label} @keydown=${this.#onKey} @focusout=${this.#onFocusOut}>
-        ${CHOICES.map(([action, state, key]) => html`<button type="button" role="menuitemradio" tabindex="-1" aria-checked=${String(state === this.#effective)} @click=${() => this.#choose(action, state, key)}>${icon('check')}${text.text(key)}</button>`)}
-      </div>` : nothing}`;
+    return html`<button
+        type="button"
+        class="icon-button"
+        part="follow"
+        aria-label=${label}
+        title=${label}
+        aria-haspopup="menu"
+        aria-expanded=${String(this.open)}
+        @click=${this.#toggle}
+      >
+        ${icon(this.state === 'muted' ? 'muted' : 'bell')}
+      </button>
+      ${
+        this.open && this.state !== null
+          ? html`<div
+              class="menu"
+              role="menu"
+              aria-label=${label}
+              @keydown=${this.#onKey}
+              @focusout=${this.#onFocusOut}
+            >
+              ${CHOICES.map(([action, state, key]) => html`<button type="button" role="menuitemradio" tabindex="-1" aria-checked=${String(state === this.#effective)} @click=${() => this.#choose(action, state, key)}>${icon('check')}${text.text(key)}</button>`)}
+            </div>`
+          : nothing
+      }`;
   }
 
   override updated(changed: PropertyValues): void {
@@ -48,7 +74,8 @@ class Follow extends Part {
   /** Without a choice, those who have commented hear of every comment. */
   get #effective(): SubscriptionState | null {
     if (this.state !== 'default') return this.state;
-    const isParticipant = this.app.thread(this.threadId)?.comments.some(({ userId }) => userId === this.app.userId) === true;
+    const isParticipant =
+      this.app.thread(this.threadId)?.comments.some(({ userId }) => userId === this.app.userId) === true;
     return isParticipant ? 'subscribed' : 'unsubscribed';
   }
 
@@ -57,7 +84,9 @@ class Follow extends Part {
     if (!this.open) return;
     const { app, threadId } = this;
     const path = `/users/${encodeURIComponent(app.userId ?? '')}/subscriptions/${encodeURIComponent(threadId)}`;
-    const read = await app.attempt(async () => (await app.session.fetch(path)).json() as Promise<{ readonly state: SubscriptionState }>);
+    const read = await app.attempt(
+      async () => (await app.session.fetch(path)).json() as Promise<{ readonly state: SubscriptionState }>,
+    );
     if (read === null) this.open = false;
     else this.state = read.state;
   };
@@ -68,7 +97,9 @@ class Follow extends Part {
     const before = this.state;
     this.state = state;
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ action }) };
-    const changed = await app.attempt(() => app.session.fetch(`/threads/${encodeURIComponent(threadId)}/subscription`, init));
+    const changed = await app.attempt(() =>
+      app.session.fetch(`/threads/${encodeURIComponent(threadId)}/subscription`, init),
+    );
     if (changed === null) this.state = before;
     else app.host.announce(`${app.language.text('threadNotifications')}: ${app.language.text(key)}`);
   }

@@ -12,7 +12,12 @@ import { scrollList } from '../wheel.ts';
 
 /** The notifications of the user in all rooms, in the place of the panel. */
 class Inbox extends Part {
-  static override properties = { ...Part.properties, messages: { attribute: false }, unreadOnly: { state: true }, settings: { state: true } };
+  static override properties = {
+    ...Part.properties,
+    messages: { attribute: false },
+    unreadOnly: { state: true },
+    settings: { state: true },
+  };
 
   /** The messages of the widget, if they are to be shown here. */
   declare messages: TemplateResult | typeof nothing;
@@ -53,11 +58,30 @@ class Inbox extends Part {
     const text = app.language;
     const unread = app.session.inbox.getSnapshot().unreadCount;
     const button = (name: IconName, label: string, run: () => unknown, disabled = false): TemplateResult =>
-      html`<button type="button" class="icon-button" data-does=${name} aria-label=${label} title=${label} aria-disabled=${String(disabled)} @click=${() => disabled || run()}>${icon(name)}</button>`;
-    return html`<aside class="panel" part="inbox" @wheel=${scrollList} role="complementary" tabindex="-1" aria-label=${text.text(settings ? 'inboxSettings' : 'inbox')} @keydown=${this.#onKey}>
+      html`<button
+        type="button"
+        class="icon-button"
+        data-does=${name}
+        aria-label=${label}
+        title=${label}
+        aria-disabled=${String(disabled)}
+        @click=${() => disabled || run()}
+      >
+        ${icon(name)}
+      </button>`;
+    return html`<aside
+      class="panel"
+      part="inbox"
+      @wheel=${scrollList}
+      role="complementary"
+      tabindex="-1"
+      aria-label=${text.text(settings ? 'inboxSettings' : 'inbox')}
+      @keydown=${this.#onKey}
+    >
       <header class="panel-header">
         ${settings ? button('back', text.text('inboxBack'), () => this.#show(false)) : nothing}
-        <h2>${text.text(settings ? 'inboxSettings' : 'inbox')}</h2><span class="grow"></span>
+        <h2>${text.text(settings ? 'inboxSettings' : 'inbox')}</h2>
+        <span class="grow"></span>
         ${settings ? nothing : html`${button('check', text.text('markAllRead'), this.#markAllRead, unread === 0)}${button('settings', text.text('inboxSettings'), () => this.#show(true))}`}
         ${button('close', text.text('close'), this.#close)}
       </header>
@@ -71,23 +95,52 @@ class Inbox extends Part {
     const text = this.app.language;
     const items = list.items.filter(({ readAt }) => !this.unreadOnly || readAt === null);
     const choice = (isUnread: boolean): TemplateResult =>
-      html`<button type="button" aria-pressed=${String(isUnread === this.unreadOnly)} @click=${() => (this.unreadOnly = isUnread)}>${text.text(isUnread ? 'unread' : 'inboxAll')}</button>`;
-    return html`<div class="panel-tools"><div class="tabs" role="group" aria-label=${text.text('inbox')}>${choice(false)}${choice(true)}</div></div>
+      html`<button
+        type="button"
+        aria-pressed=${String(isUnread === this.unreadOnly)}
+        @click=${() => (this.unreadOnly = isUnread)}
+      >
+        ${text.text(isUnread ? 'unread' : 'inboxAll')}
+      </button>`;
+    return html`<div class="panel-tools">
+        <div class="tabs" role="group" aria-label=${text.text('inbox')}>${choice(false)}${choice(true)}</div>
+      </div>
       <div class="list" part="list" tabindex="-1" aria-busy=${String(list.isLoading)}>
         ${items.length > 0 ? nothing : this.#empty(list)}
-        <ol>${repeat(items, ({ id }) => id, (item) => inboxItem(this.app, list, item, (event) => this.#markRead(item, event)))}</ol>
+        <ol>
+          ${repeat(
+            items,
+            ({ id }) => id,
+            (item) => inboxItem(this.app, list, item, (event) => this.#markRead(item, event)),
+          )}
+        </ol>
         ${list.hasMore && !list.isLoading ? html`<button type="button" class="button more" @click=${() => list.more()}>${text.text('inboxMore')}</button>` : nothing}
       </div>`;
   }
 
   #empty(list: InboxList): TemplateResult {
     const text = this.app.language;
-    if (list.isLoading) return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p role="status">${text.text('inboxLoading')}</p></div>`;
+    if (list.isLoading)
+      return html`<div class="empty">
+        <span class="spinner" aria-hidden="true"></span>
+        <p role="status">${text.text('inboxLoading')}</p>
+      </div>`;
     if (list.failed && this.app.session.inbox.getSnapshot().status !== 'ready') {
-      return html`<div class="empty" role="alert">${icon('warn')}<p>${text.text('inboxFailed')}</p><button type="button" class="button" @click=${() => list.load()}>${text.text('retry')}</button></div>`;
+      return html`<div class="empty" role="alert">
+        ${icon('warn')}
+        <p>${text.text('inboxFailed')}</p>
+        <button type="button" class="button" @click=${() => list.load()}>${text.text('retry')}</button>
+      </div>`;
     }
-    const [title, hint] = this.unreadOnly && list.items.length > 0 ? (['emptyUnreadTitle', 'emptyUnread'] as const) : (['emptyInboxTitle', 'emptyInbox'] as const);
-    return html`<div class="empty" part="empty">${icon('bell')}<h3>${text.text(title)}</h3><p>${text.text(hint)}</p></div>`;
+    const [title, hint] =
+      this.unreadOnly && list.items.length > 0
+        ? (['emptyUnreadTitle', 'emptyUnread'] as const)
+        : (['emptyInboxTitle', 'emptyInbox'] as const);
+    return html`<div class="empty" part="empty">
+      ${icon('bell')}
+      <h3>${text.text(title)}</h3>
+      <p>${text.text(hint)}</p>
+    </div>`;
   }
 
   /** Marks one as read; the focus goes on, as the button disappears, and with it perhaps the item. */

@@ -11,7 +11,12 @@ import { definePart, Part } from '../part.ts';
 /** The bound of the server on a reason, in UTF-16 units. */
 const MAX_REASON = 1_000;
 
-const KINDS: Readonly<Record<QueueItem['kind'], StringKey>> = { comment: 'kindComment', thread: 'kindThread', edit: 'kindEdit', report: 'queueReported' };
+const KINDS: Readonly<Record<QueueItem['kind'], StringKey>> = {
+  comment: 'kindComment',
+  thread: 'kindThread',
+  edit: 'kindEdit',
+  report: 'queueReported',
+};
 
 /** What each decision is called and what is said when it is made: on held content, and on reports. */
 const DECISIONS = {
@@ -21,7 +26,12 @@ const DECISIONS = {
 
 /** Something that waits for a moderator, with the buttons to decide on it. */
 class QueueItemPart extends Part {
-  static override properties = { ...Part.properties, item: { attribute: false }, reason: { state: true }, busy: { state: true } };
+  static override properties = {
+    ...Part.properties,
+    item: { attribute: false },
+    reason: { state: true },
+    busy: { state: true },
+  };
 
   declare item: QueueItem;
   /** Called before the item goes. */
@@ -41,15 +51,48 @@ class QueueItemPart extends Part {
     const text = app.language;
     const person = app.person(item.userId);
     const { approve, reject } = DECISIONS[item.state];
-    return html`<article class="queue-item" part="queue-item" tabindex="-1" aria-label=${`${text.text(KINDS[item.kind])}: ${person.name}`}>
-      <header>${avatar(person)}<bdi class="name" title=${person.name}>${person.name}</bdi><span class="tag">${text.text(KINDS[item.kind])}</span><span class="grow"></span><time class="quiet" datetime=${item.createdAt} title=${text.exactly(item.createdAt)}>${text.ago(item.createdAt, Date.now())}</time></header>
-      ${this.#content()}
-      ${item.state === 'held' ? this.#cause() : this.#reports()}
-      ${this.reason !== null ? this.#form(this.reason) : html`<div class="decisions">
-        ${app.thread(item.threadId) === null ? nothing : html`<button type="button" class="button quiet-button" @click=${() => app.openThread(item.threadId, item.commentId)}>${text.text('showThread')}</button>`}<span class="grow"></span>
-        <span class="decision"><button type="button" class="button" data-does="reject" aria-disabled=${String(this.busy)} @click=${this.#startRejection}>${text.text(reject[0])}</button>
-        <button type="button" class="button primary" aria-disabled=${String(this.busy)} @click=${() => this.#decide('approve')}>${text.text(approve[0])}</button></span>
-      </div>`}
+    return html`<article
+      class="queue-item"
+      part="queue-item"
+      tabindex="-1"
+      aria-label=${`${text.text(KINDS[item.kind])}: ${person.name}`}
+    >
+      <header>
+        ${avatar(person)}<bdi class="name" title=${person.name}>${person.name}</bdi
+        ><span class="tag">${text.text(KINDS[item.kind])}</span><span class="grow"></span
+        ><time class="quiet" datetime=${item.createdAt} title=${text.exactly(item.createdAt)}
+          >${text.ago(item.createdAt, Date.now())}</time
+        >
+      </header>
+      ${this.#content()} ${item.state === 'held' ? this.#cause() : this.#reports()}
+      ${
+        this.reason !== null
+          ? this.#form(this.reason)
+          : html`<div class="decisions">
+              ${app.thread(item.threadId) === null ? nothing : html`<button type="button" class="button quiet-button" @click=${() => app.openThread(item.threadId, item.commentId)}>${text.text('showThread')}</button>`}<span
+                class="grow"
+              ></span>
+              <span class="decision"
+                ><button
+                  type="button"
+                  class="button"
+                  data-does="reject"
+                  aria-disabled=${String(this.busy)}
+                  @click=${this.#startRejection}
+                >
+                  ${text.text(reject[0])}
+                </button>
+                <button
+                  type="button"
+                  class="button primary"
+                  aria-disabled=${String(this.busy)}
+                  @click=${() => this.#decide('approve')}
+                >
+                  ${text.text(approve[0])}
+                </button></span
+              >
+            </div>`
+      }
     </article>`;
   }
 
@@ -59,35 +102,71 @@ class QueueItemPart extends Part {
     const text = app.language;
     const other = kind === 'edit' ? before : kind === 'report' && current?.body !== comment?.body ? current : null;
     return html`${comment === null ? nothing : html`${commentBody(app, comment)}${attachmentList(app, comment.attachments)}`}
-      ${other === null ? nothing : html`<div class="other"><p class="quiet">${text.text(kind === 'edit' ? 'publishedNow' : 'changedSince')}</p>${commentBody(app, other)}</div>`}
-      ${kind === 'report' && current === null ? html`<p class="quiet">${text.text('deletedSince')}</p>` : nothing}`;
+    ${
+      other === null
+        ? nothing
+        : html`<div class="other">
+            <p class="quiet">${text.text(kind === 'edit' ? 'publishedNow' : 'changedSince')}</p>
+            ${commentBody(app, other)}
+          </div>`
+    }
+    ${kind === 'report' && current === null ? html`<p class="quiet">${text.text('deletedSince')}</p>` : nothing}`;
   }
 
   #cause(): TemplateResult | typeof nothing {
     const { plugin, reason } = this.item;
     if (plugin === null) return nothing;
-    return html`<p class="cause quiet">${icon('flag')}<span>${this.app.language.text(reason === null ? 'heldBy' : 'heldBecause', { plugin, reason: reason ?? '' })}</span></p>`;
+    return html`<p class="cause quiet">
+      ${icon('flag')}<span
+        >${this.app.language.text(reason === null ? 'heldBy' : 'heldBecause', { plugin, reason: reason ?? '' })}</span
+      >
+    </p>`;
   }
 
   #reports(): TemplateResult {
     const { app, item } = this;
     const text = app.language;
-    const count = item.reportCount === 1 ? text.text('reportedOnce') : text.text('reportedTimes', { count: item.reportCount });
-    return html`<div class="cause quiet">${icon('flag')}<div><p>${count}</p><ul>${item.reports.map(({ userId, reason }) => {
-      const name = userId === null ? text.text('someone') : app.person(userId).name;
-      return html`<li dir="auto">${text.text('reportBy', { name, reason })}</li>`;
-    })}</ul></div></div>`;
+    const count =
+      item.reportCount === 1 ? text.text('reportedOnce') : text.text('reportedTimes', { count: item.reportCount });
+    return html`<div class="cause quiet">
+      ${icon('flag')}
+      <div>
+        <p>${count}</p>
+        <ul>
+          ${item.reports.map(({ userId, reason }) => {
+            const name = userId === null ? text.text('someone') : app.person(userId).name;
+            return html`<li dir="auto">${text.text('reportBy', { name, reason })}</li>`;
+          })}
+        </ul>
+      </div>
+    </div>`;
   }
 
   #form(reason: string): TemplateResult {
     const text = this.app.language;
     const blocked = reason.trim() === '' || this.busy;
     return html`<div class="composer form" @keydown=${this.#onKey}>
-      <label><span class="form-label">${text.text('rejectLabel')}</span>
-        <textarea rows="2" maxlength=${MAX_REASON} dir="auto" .value=${reason} @input=${(event: Event) => (this.reason = (event.target as HTMLTextAreaElement).value)}></textarea></label>
-      <div class="composer-bar"><span class="grow"></span>
+      <label
+        ><span class="form-label">${text.text('rejectLabel')}</span>
+        <textarea
+          rows="2"
+          maxlength=${MAX_REASON}
+          dir="auto"
+          .value=${reason}
+          @input=${(event: Event) => (this.reason = (event.target as HTMLTextAreaElement).value)}
+        ></textarea>
+      </label>
+      <div class="composer-bar">
+        <span class="grow"></span>
         <button type="button" class="button quiet-button" @click=${this.#endRejection}>${text.text('cancel')}</button>
-        <button type="button" class="button primary" aria-disabled=${String(blocked)} @click=${() => this.#decide('reject')}>${text.text(DECISIONS[this.item.state].reject[0])}</button>
+        <button
+          type="button"
+          class="button primary"
+          aria-disabled=${String(blocked)}
+          @click=${() => this.#decide('reject')}
+        >
+          ${text.text(DECISIONS[this.item.state].reject[0])}
+        </button>
       </div>
     </div>`;
   }

@@ -38,18 +38,61 @@ class QueuePart extends Part {
     const count = (state: string): number => queue.items.filter((item) => item.state === state).length;
     const shown = this.state ?? (count('held') === 0 && count('reported') > 0 ? 'reported' : 'held');
     const choice = (state: 'held' | 'reported'): TemplateResult =>
-      html`<button type="button" aria-pressed=${String(state === shown)} @click=${() => (this.state = state)}>${text.text(state === 'held' ? 'queueHeld' : 'queueReported')} ${count(state) === 0 ? nothing : count(state)}</button>`;
+      html`<button type="button" aria-pressed=${String(state === shown)} @click=${() => (this.state = state)}>
+        ${text.text(state === 'held' ? 'queueHeld' : 'queueReported')} ${count(state) === 0 ? nothing : count(state)}
+      </button>`;
     const items = queue.items.filter(({ state }) => state === shown);
-    return html`<aside class="panel" part="queue" @wheel=${scrollList} role="complementary" tabindex="-1" aria-label=${text.text('queue')} @keydown=${this.#onKey}>
+    return html`<aside
+      class="panel"
+      part="queue"
+      @wheel=${scrollList}
+      role="complementary"
+      tabindex="-1"
+      aria-label=${text.text('queue')}
+      @keydown=${this.#onKey}
+    >
       <header class="panel-header">
-        <button type="button" class="icon-button back" aria-label=${text.text('queueBack')} title=${text.text('queueBack')} @click=${this.#back}>${icon('back')}</button>
-        <h2>${text.text('queue')}</h2><span class="grow"></span>
-        <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => this.app.show({ panel: false })}>${icon('close')}</button>
+        <button
+          type="button"
+          class="icon-button back"
+          aria-label=${text.text('queueBack')}
+          title=${text.text('queueBack')}
+          @click=${this.#back}
+        >
+          ${icon('back')}
+        </button>
+        <h2>${text.text('queue')}</h2>
+        <span class="grow"></span>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${text.text('close')}
+          title=${text.text('close')}
+          @click=${() => this.app.show({ panel: false })}
+        >
+          ${icon('close')}
+        </button>
       </header>
-      <div class="panel-tools"><div class="tabs" role="group" aria-label=${text.text('queue')}>${choice('held')}${choice('reported')}</div></div>
+      <div class="panel-tools">
+        <div class="tabs" role="group" aria-label=${text.text('queue')}>${choice('held')}${choice('reported')}</div>
+      </div>
       <div class="list" part="list" tabindex="-1" aria-busy=${String(queue.status === 'loading')}>
         ${items.length > 0 ? nothing : this.#empty(queue, shown)}
-        <ol>${repeat(items, ({ id }) => id, (item) => html`<li><collab-comments-queue-item .app=${this.app} .version=${this.version} .item=${item} .leave=${this.#leave}></collab-comments-queue-item></li>`)}</ol>
+        <ol>
+          ${repeat(
+            items,
+            ({ id }) => id,
+            (item) =>
+              html`<li>
+                <collab-comments-queue-item
+                  .app=${this.app}
+                  .version=${this.version}
+                  .item=${item}
+                  .leave=${this.#leave}
+                ></collab-comments-queue-item>
+              </li>`,
+          )}
+        </ol>
       </div>
       ${this.messages}
     </aside>`;
@@ -57,10 +100,26 @@ class QueuePart extends Part {
 
   #empty({ status }: Queue, state: 'held' | 'reported'): TemplateResult {
     const text = this.app.language;
-    if (status === 'loading') return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p role="status">${text.text('queueLoading')}</p></div>`;
-    if (status === 'failed') return html`<div class="empty" role="alert">${icon('warn')}<p>${text.text('queueFailed')}</p><button type="button" class="button" @click=${() => queueOf(this.app).load()}>${text.text('retry')}</button></div>`;
-    const [title, hint] = state === 'held' ? (['emptyHeldTitle', 'emptyHeld'] as const) : (['emptyReportedTitle', 'emptyReported'] as const);
-    return html`<div class="empty" part="empty">${icon('check')}<h3>${text.text(title)}</h3><p>${text.text(hint)}</p></div>`;
+    if (status === 'loading')
+      return html`<div class="empty">
+        <span class="spinner" aria-hidden="true"></span>
+        <p role="status">${text.text('queueLoading')}</p>
+      </div>`;
+    if (status === 'failed')
+      return html`<div class="empty" role="alert">
+        ${icon('warn')}
+        <p>${text.text('queueFailed')}</p>
+        <button type="button" class="button" @click=${() => queueOf(this.app).load()}>${text.text('retry')}</button>
+      </div>`;
+    const [title, hint] =
+      state === 'held'
+        ? (['emptyHeldTitle', 'emptyHeld'] as const)
+        : (['emptyReportedTitle', 'emptyReported'] as const);
+    return html`<div class="empty" part="empty">
+      ${icon('check')}
+      <h3>${text.text(title)}</h3>
+      <p>${text.text(hint)}</p>
+    </div>`;
   }
 
   /** Moves the focus from an item that goes to the next one. */

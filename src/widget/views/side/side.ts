@@ -14,12 +14,24 @@ const started = new Set<Side>();
 const loaded = new Set<Side>();
 
 /** What stands in the place of the panel, and below it the messages, if it is to show them. */
-export function sideView(app: App, side: Side, messages: TemplateResult | typeof nothing, version: number): TemplateResult {
+export function sideView(
+  app: App,
+  side: Side,
+  messages: TemplateResult | typeof nothing,
+  version: number,
+): TemplateResult {
   if (!loaded.has(side)) {
     if (!started.has(side)) void load(app, side);
-    return html`<aside class="panel" role="complementary" aria-label=${app.language.text(side === 'inbox' ? 'inbox' : 'queue')}><div class="empty"><span class="spinner" aria-hidden="true"></span></div></aside>`;
+    return html`<aside
+      class="panel"
+      role="complementary"
+      aria-label=${app.language.text(side === 'inbox' ? 'inbox' : 'queue')}
+    >
+      <div class="empty"><span class="spinner" aria-hidden="true"></span></div>
+    </aside>`;
   }
-  if (side === 'moderation') return html`<collab-comments-queue .app=${app} .version=${version} .messages=${messages}></collab-comments-queue>`;
+  if (side === 'moderation')
+    return html`<collab-comments-queue .app=${app} .version=${version} .messages=${messages}></collab-comments-queue>`;
   return html`<collab-comments-inbox .app=${app} .version=${version} .messages=${messages}></collab-comments-inbox>`;
 }
 
