@@ -4,7 +4,7 @@ import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, type Folder, initFolder, startCluster } from '../helpers/cluster.ts';
-import { api, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
+import { api, commentMenu, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 const config = { demo: true, shutdown: { closeSpreadSeconds: 0 } };
 
@@ -94,15 +94,12 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     await popover(ann).getByText('Bob is typing…').waitFor();
 
     const own = popover(ann).locator('.comment', { hasText: 'I look into it' });
-    await own.hover();
-    await own.getByRole('button', { name: 'More actions' }).click();
-    await ann.getByRole('menuitem', { name: 'Edit' }).click();
+    await commentMenu(ann, own, 'Edit');
     await ann.getByLabel('Edit comment').fill('I looked into it');
     await ann.keyboard.press('Control+Enter');
     const edited = popover(bob).locator('.comment', { hasText: 'I looked into it' });
     await edited.getByText('edited', { exact: true }).waitFor();
-    await edited.hover();
-    await edited.getByRole('button', { name: 'More actions' }).click();
+    await commentMenu(bob, edited);
     t.equal(await bob.getByRole('menuitem', { name: 'Edit' }).count(), 0, 'only the author may edit');
     await bob.keyboard.press('Escape');
 

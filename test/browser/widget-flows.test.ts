@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
-import { api, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
+import { api, commentMenu, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
 
@@ -18,9 +18,7 @@ async function reply(page: Page, text: string): Promise<string> {
 /** Deletes a comment of the open thread as its author does. */
 async function remove(page: Page, text: string): Promise<void> {
   const comment = popover(page).locator('.comment', { hasText: text });
-  await comment.hover();
-  await comment.getByRole('button', { name: 'More actions' }).click();
-  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await commentMenu(page, comment, 'Delete');
   await comment.waitFor({ state: 'detached' });
   await page.getByText('Comment deleted').waitFor();
 }

@@ -1,21 +1,11 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { rmSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { collab, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { serveHtml } from '../helpers/own-page.ts';
 import { newBrowser } from '../helpers/push-receiver.ts';
-import { api, live, openPage, popover } from '../helpers/widget-page.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds in the page. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
+import { api, live, openPage, popover, violations } from '../helpers/widget-page.ts';
 
 /** The strictest policy that docs/widget.md allows. */
 const policyFor = (url: string): string =>

@@ -5,7 +5,17 @@ import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { serveHtml } from '../helpers/own-page.ts';
-import { api, field, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
+import {
+  api,
+  commentMenu,
+  commentWith,
+  field,
+  live,
+  openDemo,
+  openPage,
+  pin,
+  popover,
+} from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
 let placed = 0;
@@ -112,10 +122,7 @@ t.test('the widget says in words what is wrong', { skip: skipReason }, async (t)
     await pin(bob, 'Edited here').click();
     await field(bob).fill('First version');
     await field(bob).press('Enter');
-    const own = popover(bob).locator('.comment:not(.pending)', { hasText: 'First version' });
-    await own.hover();
-    await own.getByRole('button', { name: 'More actions' }).click();
-    await bob.getByRole('menuitem', { name: 'Edit' }).click();
+    await commentMenu(bob, commentWith(bob, 'First version'), 'Edit');
     await bob.getByLabel('Edit comment').fill('Second version');
     const id = await popover(bob).locator('.comment').nth(1).getAttribute('data-comment');
     await api(cluster, 'DELETE', `/comments/${id}`);

@@ -1,20 +1,9 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
+import { rmSync } from 'node:fs';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { servePage } from '../helpers/own-page.ts';
-import { api, field, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds in the page. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
+import { api, commentMenu, field, live, openDemo, openPage, pin, popover, violations } from '../helpers/widget-page.ts';
 
 const rules = [
   { type: 'words', words: ['casino'], action: 'reject', message: 'Advertising is not allowed.' },
@@ -70,12 +59,8 @@ t.test('the widget tells authors what moderation does with their comments', { sk
     await popover(bob).locator('.comment', { hasText: 'Perhaps this one' }).waitFor({ state: 'detached' });
   });
 
-  const menu = async (text: string, action: string): Promise<void> => {
-    const comment = popover(bob).locator('.comment', { hasText: text });
-    await comment.hover();
-    await comment.getByRole('button', { name: 'More actions' }).click();
-    await bob.getByRole('menuitem', { name: action }).click();
-  };
+  const menu = (text: string, action: string): Promise<void> =>
+    commentMenu(bob, popover(bob).locator('.comment', { hasText: text }), action);
   const held = async (): Promise<readonly { readonly id: string; readonly comment: { readonly body: string } }[]> =>
     (
       (await (await api(cluster, 'GET', '/moderation')).json()) as {

@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
 import { servePage } from '../helpers/own-page.ts';
-import { api, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds in the page. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
+import {
+  api,
+  commentMenu,
+  commentWith,
+  field,
+  live,
+  openPage,
+  pin,
+  popover,
+  violations,
+} from '../helpers/widget-page.ts';
 
 t.test('the widget shows what the role of the user may do', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({
@@ -84,12 +83,7 @@ t.test('the widget shows what the role of the user may do', { skip: skipReason }
     await api(cluster, 'POST', `/threads/${id}/comments`, { userId: 'ci-bot', body: 'To be deleted' });
     const page = await open('mona', 'moderator');
     await pin(page, 'Of somebody else').click();
-    const act = async (text: string, action: string): Promise<void> => {
-      const comment = popover(page).locator('.comment', { hasText: text });
-      await comment.hover();
-      await comment.getByRole('button', { name: 'More actions' }).click();
-      await page.getByRole('menuitem', { name: action }).click();
-    };
+    const act = (text: string, action: string): Promise<void> => commentMenu(page, commentWith(page, text), action);
     await act('Of somebody else', 'Edit');
     await popover(page).getByLabel('Edit comment').fill('Changed by a moderator');
     await page.keyboard.press('Enter');

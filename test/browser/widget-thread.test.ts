@@ -2,7 +2,7 @@ import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
 import { serveHtml, servePage } from '../helpers/own-page.ts';
-import { api, field, openDemo, openPage, popover } from '../helpers/widget-page.ts';
+import { api, commentMenu, field, openDemo, openPage, popover } from '../helpers/widget-page.ts';
 
 const root = "document.querySelector('collab-comments').shadowRoot";
 const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
@@ -113,8 +113,7 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
 
   await t.test('Home and End lead to the ends of the menu of a comment, and the arrows around them', async (t) => {
     const own = popover(page).locator('.comment', { hasText: 'On its way' });
-    await own.hover();
-    await own.getByRole('button', { name: 'More actions' }).click();
+    await commentMenu(page, own);
     await own.getByRole('menu').waitFor();
     for (const [key, name] of [
       ['ArrowDown', 'Edit'],

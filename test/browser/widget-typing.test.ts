@@ -2,7 +2,7 @@ import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
 import { servePage } from '../helpers/own-page.ts';
-import { api, comment, field, live, openPage, popover } from '../helpers/widget-page.ts';
+import { api, comment, commentMenu, field, live, openPage, popover } from '../helpers/widget-page.ts';
 
 // A page with shortcuts, as they are bound everywhere: on the document, for all but fields that the page can see.
 const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
@@ -178,9 +178,7 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     const comment = popover(page).locator('.comment:not(.pending)', { hasText: 'As it was' });
     await comment.waitFor();
     const id = (await comment.getAttribute('data-comment')) ?? '';
-    await comment.hover();
-    await comment.getByRole('button', { name: 'More actions' }).click();
-    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    await commentMenu(page, comment, 'Edit');
     const editor = popover(page).getByLabel('Edit comment');
     await editor.fill('As I want it');
     await api(cluster, 'PATCH', `/comments/${id}`, { body: 'As a **moderator** wants it' });

@@ -1,24 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster } from '../helpers/cluster.ts';
 import { serveHtml } from '../helpers/own-page.ts';
-import { api, comment, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
+import { api, comment, live, openDemo, openPage, pin, popover, violations } from '../helpers/widget-page.ts';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const picture = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC',
   'base64',
 );
-
-/** What axe finds in the page, which has landmarks, as one line each. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
 
 t.test('the widget in a browser', { skip: skipReason }, async (t) => {
   const cluster = await startCluster({

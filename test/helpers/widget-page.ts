@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { type Cluster, until } from './cluster.ts';
@@ -65,6 +67,27 @@ export function pin(page: Page, text: string): Locator {
 /** The open thread. */
 export function popover(page: Page): Locator {
   return page.locator('collab-comments .popover');
+}
+
+/** The comment of the open thread with this text, once the server has it. */
+export function commentWith(page: Page, text: string): Locator {
+  return popover(page).locator('.comment:not(.pending)', { hasText: text });
+}
+
+/** Opens the menu of a comment, and chooses an action if one is given. */
+export async function commentMenu(page: Page, comment: Locator, action?: string): Promise<void> {
+  await comment.hover();
+  await comment.getByRole('button', { name: 'More actions' }).click();
+  if (action !== undefined) await page.getByRole('menuitem', { name: action }).click();
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds in a page, as one line for each rule. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(`globalThis.axe === undefined && (() => { ${axe} })()`);
+  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
 }
 
 /** Chooses a place on an element of the page, writes a new thread there and sends it. */
