@@ -31,18 +31,27 @@ export function rejectionsOf(app: App): Rejections {
   return rejections;
 }
 
+interface Remembered {
+  /** The storage that it is from: that of the user, who may change. */
+  readonly storage: App['storage'];
+  isModerated: boolean;
+  dismissed: readonly string[];
+}
+
 /** The rejected content of the user, until the user dismisses it. */
 export class Rejections {
   readonly #app: App;
   #items: readonly Rejection[] = [];
   #loadedFor: string | null = null;
+  /** What the browser remembers for the user, read once: rendering asks for it each time. */
+  #remembered: Remembered | null = null;
 
   constructor(app: App) {
     this.#app = app;
     app.onStop(
       app.session.on('event', ({ type, userId, roomId }) => {
         if (type !== 'moderation.rejected' || userId !== app.userId || roomId !== app.room.roomId) return;
-        app.storage.write('moderated', true);
+        this.#noteModerated();
         void this.#load();
       }),
     );
@@ -53,11 +62,11 @@ export class Rejections {
    * the user was held or rejected in this browser.
    */
   of(threadId: string | null): readonly Rejection[] {
-    const { userId, storage } = this.#app;
+    const { userId } = this.#app;
     if (userId !== null && this.#loadedFor !== userId && (threadId === null || this.#isModerated(threadId)))
       void this.#load();
     if (this.#items.length === 0) return this.#items;
-    const dismissed = dismissedIn(storage);
+    const { dismissed } = this.#memory();
     return this.#items.filter(
       (item) => (threadId === null || item.threadId === threadId) && !dismissed.includes(item.id),
     );
@@ -66,17 +75,35 @@ export class Rejections {
   /** Shows an item no more in this browser. */
   dismiss(id: string): void {
     const { storage, host } = this.#app;
-    storage.write('dismissed', [id, ...dismissedIn(storage)].slice(0, MAX_ITEMS));
+    const memory = this.#memory();
+    // Another tab may have dismissed others since.
+    memory.dismissed = [id, ...dismissedIn(storage)].slice(0, MAX_ITEMS);
+    storage.write('dismissed', memory.dismissed);
     host.changed();
   }
 
   /** Whether something of the user was held or rejected in this browser; notes it. */
   #isModerated(threadId: string): boolean {
-    const { storage } = this.#app;
-    if (storage.read('moderated') === true) return true;
+    if (this.#memory().isModerated) return true;
     const isHeld = this.#app.thread(threadId)?.comments.some(({ status }) => status === 'held') === true;
-    if (isHeld) storage.write('moderated', true);
+    if (isHeld) this.#noteModerated();
     return isHeld;
+  }
+
+  #noteModerated(): void {
+    this.#memory().isModerated = true;
+    this.#app.storage.write('moderated', true);
+  }
+
+  #memory(): Remembered {
+    const { storage } = this.#app;
+    if (this.#remembered?.storage !== storage)
+      this.#remembered = {
+        storage,
+        isModerated: storage.read('moderated') === true,
+        dismissed: dismissedIn(storage),
+      };
+    return this.#remembered;
   }
 
   async #load(): Promise<void> {
