@@ -87,6 +87,11 @@ t.test('numbers have the form of their language', async (t) => {
     '22 wątki w tym miejscu',
   ]);
   t.same(await said('ar', 'replies', [1, 2, 3, 11]), ['رد واحد', 'ردّان', '3 ردود', '11 ردًا']);
+  t.same(await said('de', 'queueWaiting', [1, 2]), [
+    '1 Kommentar wartet auf eine Entscheidung',
+    '2 Kommentare warten auf eine Entscheidung',
+  ]);
+  t.same(await said('pl', 'reportedTimes', [1, 2]), ['Zgłoszono raz', 'Zgłoszono 2 razy']);
   t.same(await said('fr', 'errorRate', [1]), ['C’est beaucoup d’un coup. Attendez 1 seconde, puis réessayez.']);
   t.equal(
     new Language('en', { replies: '{count} answers' }).text('replies', { count: 1 }),

@@ -147,8 +147,7 @@ export function panelView(
 function queueEntry(app: App): TemplateResult {
   const text = app.language;
   const { length: count } = queueOf(app).items;
-  const label =
-    count === 0 ? text.text('queue') : count === 1 ? text.text('queueOne') : text.text('queueMany', { count });
+  const label = count === 0 ? text.text('queue') : text.text('queueWaiting', { count });
   return html`<button
     type="button"
     class="queue-entry ${count === 0 ? '' : 'waiting'}"

@@ -126,8 +126,7 @@ class QueueItemPart extends Part {
   #reports(): TemplateResult {
     const { app, item } = this;
     const text = app.language;
-    const count =
-      item.reportCount === 1 ? text.text('reportedOnce') : text.text('reportedTimes', { count: item.reportCount });
+    const count = text.text('reportedTimes', { count: item.reportCount });
     return html`<div class="cause quiet">
       ${icon('flag')}
       <div>
