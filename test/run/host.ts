@@ -4,9 +4,11 @@ import { compiledPath } from './bundle-path.ts';
 import { setCurrentTest } from './current-test.ts';
 import { JOB_VARIABLE, jobCpuSeconds } from './processor-time.ts';
 import { CPU_COMMENT } from './tap-reader.ts';
+import { doWithoutDomains } from './without-domains.ts';
 
 // tap puts the arguments into the names of the folders that `t.testdir` makes.
 const [folder = '', ...files] = process.argv.splice(2);
+doWithoutDomains();
 const { default: t } = await import('tap');
 const job = process.env[JOB_VARIABLE] ?? '';
 // The limit is that of a file: all files together may take longer.
