@@ -1,8 +1,9 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
-import { isDiskError, systemErrorOf } from '../lib/errno.ts';
+import { isDiskError, isLimitError, systemErrorOf } from '../lib/errno.ts';
 import { actsForRoot } from './shared/operator.ts';
 import { type AccessDenial, accessDenialOf } from '../lib/files/access-denial.ts';
+import { messageOf } from '../lib/thrown.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
 /** Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration. */
@@ -80,8 +81,17 @@ export function asFailure(thrown: unknown): Failure {
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown))
     return new Failure(
-      `The operating system reported an error: ${systemText(thrown)}.`,
+      `The operating system reported an error: ${messageOf(thrown)}.`,
       systemRemedies(thrown),
+      1,
+      SYSTEM,
+    );
+  const system = systemErrorOf(thrown);
+  // LMDB's has a number as its code, and neither call nor file.
+  if (system !== null && isLimitError(system))
+    return new Failure(
+      `The operating system reported an error: ${system.meaning} (${system.name}).`,
+      limitRemedies(system.name),
       1,
       SYSTEM,
     );
@@ -203,18 +213,17 @@ function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException & { cod
   return thrown instanceof Error && typeof (thrown as NodeJS.ErrnoException).code === 'string' && 'syscall' in thrown;
 }
 
-/** The message of a system error. Node.js does not know all of them: `Unknown system error -122`. */
-function systemText(error: NodeJS.ErrnoException): string {
-  const known = systemErrorOf(error);
-  return known === null
-    ? error.message
-    : error.message.replace(/^Unknown system error -\d+: Unknown system error -\d+/, `${known.name}: ${known.meaning}`);
-}
-
 function systemRemedies(error: NodeJS.ErrnoException): readonly string[] {
   const name = systemErrorOf(error)?.name ?? error.code;
   if (name === 'ENOENT') return ['Check the path: the file or folder does not exist.'];
-  return diskRemedies(name);
+  return name !== undefined && isLimitError({ name, meaning: '' }) ? limitRemedies(name) : diskRemedies(name);
+}
+
+function limitRemedies(name: string): readonly string[] {
+  if (name === 'ENOMEM') return ['Free memory, or end other programs, then run the command again.'];
+  if (name === 'EMFILE' || name === 'ENFILE')
+    return ['Raise the number of files that may be open (ulimit -n), then run the command again.'];
+  return ['Run the command again.'];
 }
 
 function diskRemedies(name: string | undefined): readonly string[] {

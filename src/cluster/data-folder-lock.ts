@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { writeNamedSync } from '../lib/files/named-writes.ts';
 import {
   livenessOf,
   currentProcess,
@@ -106,7 +107,7 @@ async function republishFile(path: string, dead: LockOwner, temporary: string, c
 
 /** Writes a temporary file and publishes it; false if the target exists already. */
 function publishFile(temporary: string, content: string, publish: () => void): boolean {
-  writeFileSync(temporary, content, { mode: 0o600 });
+  writeNamedSync(temporary, content, { mode: 0o600 });
   try {
     publish();
     return true;

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { accessDenialOf } from '../lib/files/access-denial.ts';
 import { closestMatch } from '../lib/closest-match.ts';
+import { systemErrorOf } from '../lib/errno.ts';
+import { messageOf } from '../lib/thrown.ts';
 import { ConfigError, type Problem, type Source } from './error.ts';
 import { groups, type OptionValue, options } from './option.ts';
 import { resolveEntry } from './plugin-entries.ts';
@@ -123,7 +125,8 @@ function readConfigFile(file: string, reader: ConfigReader): void {
     const denial = accessDenialOf(error);
     if (denial !== null)
       reader.reject('', `The file cannot be read. ${denial.message} ${denial.remedy.replace(/\.$/, '')}`, file);
-    else if (code !== 'ENOENT') reader.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
+    else if (code !== 'ENOENT')
+      reader.reject('', `The file cannot be read: ${systemErrorOf(error)?.name ?? messageOf(error)}`, file);
     return;
   }
   let content: unknown;

@@ -28,9 +28,12 @@ const byNumber: ReadonlyMap<number, SystemError> = new Map([
 ]);
 const byName: ReadonlyMap<string, SystemError> = new Map([...byNumber.values()].map((error) => [error.name, error]));
 
+/** Errors of calls on files that are limits of the process or of the machine, or over in a moment. */
+const limitErrors: readonly string[] = ['EAGAIN', 'EBUSY', 'ECANCELED', 'EINTR', 'EMFILE', 'ENFILE', 'ENOMEM'];
+
 /**
- * Errors of calls on files that are mistakes of the program, limits of the process, or over in a moment. Any other one
- * means that the disk refuses: a list of those would miss some, such as EDQUOT and EROFS.
+ * Errors of calls on files that are mistakes of the program, or `limitErrors`. Any other one means that the disk
+ * refuses: a list of those would miss some, such as EDQUOT and EROFS.
  */
 const ownErrors: ReadonlySet<string> = new Set([
   ...[
@@ -49,7 +52,7 @@ const ownErrors: ReadonlySet<string> = new Set([
     'ENOEXEC',
   ],
   ...['ENOSYS', 'ENOTDIR', 'ENOTEMPTY', 'ENOTSUP', 'EOPNOTSUPP', 'EPIPE', 'ERANGE', 'ESRCH', 'ETXTBSY', 'EXDEV'],
-  ...['EAGAIN', 'EBUSY', 'ECANCELED', 'EINTR', 'EMFILE', 'ENFILE', 'ENOMEM'],
+  ...limitErrors,
 ]);
 
 /**
@@ -71,8 +74,16 @@ export function isDiskError({ name }: SystemError): boolean {
 }
 
 /**
- * Adds the path of a file to an error of a call on its descriptor (`fsync`, `write`), which does not name it. Returns
- * the error.
+ * Whether an error of a call on a file means that the process or the machine lacks something for a moment, such as
+ * memory.
+ */
+export function isLimitError({ name }: SystemError): boolean {
+  return limitErrors.includes(name);
+}
+
+/**
+ * Adds the path of a file to an error of a call on its descriptor (`fsync`, `write`), which does not name it: also to
+ * that of `writeFile` of Node.js, which has the path. Returns the error.
  */
 export function nameFile(thrown: unknown, path: string): unknown {
   if (!(thrown instanceof Error) || !('syscall' in thrown) || 'path' in thrown) return thrown;

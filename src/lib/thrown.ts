@@ -1,6 +1,20 @@
-/** The message of anything thrown: errors have one, of other values it is their text. */
+import { systemErrorOf } from './errno.ts';
+
+/**
+ * How Node.js begins the message about an error of the system that it does not know, such as EDQUOT: of asynchronous
+ * calls, and of synchronous ones.
+ */
+const UNKNOWN_ERROR = /^(?:Unknown system error -\d+(?:: Unknown system error -\d+)?|UNKNOWN: unknown error)/;
+
+/**
+ * The message of anything thrown: errors have one, of other values it is their text. It names every error of the
+ * system.
+ */
 export function messageOf(thrown: unknown): string {
-  return asError(thrown).message;
+  const { message } = asError(thrown);
+  if (!UNKNOWN_ERROR.test(message)) return message;
+  const known = systemErrorOf(thrown);
+  return known === null ? message : message.replace(UNKNOWN_ERROR, `${known.name}: ${known.meaning}`);
 }
 
 /** The first line of the message of anything thrown. */

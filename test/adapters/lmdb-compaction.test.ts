@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { cpSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { compactStore } from '../../src/adapters/lmdb/compaction.ts';
@@ -8,10 +7,9 @@ import { openLmdbEnv } from '../../src/adapters/lmdb/env/lmdb-env.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
-import { fixtureArgs } from '../helpers/fixture-program.ts';
-import { killLines, startFixture } from '../helpers/line-process.ts';
+import { failingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
+import { killLines, startFixture, startFixtureWith } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
-import { withoutStrace } from '../helpers/unflushed.ts';
 
 const ALWAYS = { onlyWhenDue: false, minFreeBytes: 0 };
 const RECORDS = 300;
@@ -37,8 +35,7 @@ async function fill(store: LmdbStore): Promise<void> {
 }
 
 /** A store most of whose file is free space, closed. */
-async function sparse(t: Test): Promise<{ path: string; epoch: string }> {
-  const path = tempFolder(t);
+async function makeSparse(path: string): Promise<{ path: string; epoch: string }> {
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   await Promise.all(
     Array.from({ length: 40 }, (_, i) => store.transact(async (tx) => tx.put('large', String(i), 'x'.repeat(200_000)))),
@@ -49,6 +46,15 @@ async function sparse(t: Test): Promise<{ path: string; epoch: string }> {
   await fill(store);
   await store.close();
   return { path, epoch: store.epoch };
+}
+
+const template = await makeSparse(tempFolder(t));
+
+/** A copy of such a store. */
+function sparse(t: Test): { path: string; epoch: string } {
+  const path = tempFolder(t);
+  cpSync(template.path, path, { recursive: true });
+  return { path, epoch: template.epoch };
 }
 
 /** Asserts that the store has everything that `sparse` has written, and takes further writes. */
@@ -79,7 +85,7 @@ async function verify(t: Test, path: string, epoch: string): Promise<void> {
 }
 
 t.test('compaction gives free space back and changes nothing else', async (t) => {
-  const { path, epoch } = await sparse(t);
+  const { path, epoch } = sparse(t);
   const before = sizeOf(path);
   t.match(await compactStore(path, { ...ALWAYS, onlyWhenDue: true }), { outcome: 'not due' }, 'not for a small store');
   t.equal(sizeOf(path), before);
@@ -92,7 +98,7 @@ t.test('compaction gives free space back and changes nothing else', async (t) =>
 });
 
 t.test('compaction has no effect while another process has the store open, even one that has not read', async (t) => {
-  const { path, epoch } = await sparse(t);
+  const { path, epoch } = sparse(t);
   const before = sizeOf(path);
   const holder = startFixture('snapshot-holder', path, 'log');
   t.teardown(() => killLines(holder));
@@ -106,7 +112,7 @@ t.test('compaction has no effect while another process has the store open, even 
 });
 
 t.test('compaction is refused when the disk has too little space, and for a damaged table', async (t) => {
-  const { path, epoch } = await sparse(t);
+  const { path, epoch } = sparse(t);
   t.match(await compactStore(path, { ...ALWAYS, minFreeBytes: 2 ** 60 }), { outcome: 'no space' });
   await verify(t, path, epoch);
   const root = openLmdbEnv(
@@ -121,23 +127,26 @@ t.test('compaction is refused when the disk has too little space, and for a dama
 
 t.test(
   'after SIGKILL at any system call that changes a file, the store is whole',
-  { skip: withoutStrace(), timeout: CRASH_FACTOR * 600_000 },
+  { skip: noFailingDisk, timeout: CRASH_FACTOR * 600_000 },
   async (t) => {
-    const { path, epoch } = await sparse(t);
-    for (const name of Array<string[]>(CRASH_FACTOR).fill(['rename', 'fsync', 'chmod', 'unlink']).flat()) {
+    const disk = failingDisk(t, 'store');
+    const path = join(disk.folder, 'store');
+    cpSync(template.path, path, { recursive: true });
+    const kills: Record<string, number> = {};
+    for (const call of Array<string[]>(CRASH_FACTOR).fill(['rename', 'fsync', 'chmod', 'unlink']).flat()) {
       // Each run is killed one call later than the one before, until one comes to its end.
-      for (let call = 1, outcome = ''; outcome === ''; call++) {
-        const inject = `inject=${name}:signal=SIGKILL:when=${call}`;
-        const child = spawn(
-          'strace',
-          ['-f', '-o', '/dev/null', '-e', inject, process.execPath, ...fixtureArgs('compactor'), path],
-          { stdio: ['ignore', 'pipe', 'inherit'] },
-        );
-        child.stdout.on('data', (data: Buffer) => (outcome += data.toString()));
+      for (let skip = 0, ended = false; !ended; skip++) {
+        disk.failCalls({ id: skip, call, errno: 'kill', skip, times: 1 });
+        const { child, lines } = startFixtureWith(disk.env, 'compactor', path);
         await once(child, 'close');
-        t.ok(outcome === '' || (outcome === 'compacted\n' && call > 1), `${name} ${call}: ${outcome}`);
-        await verify(t, path, epoch);
+        disk.heal();
+        ended = child.signalCode === null;
+        t.strictSame(lines, ended ? ['compacted'] : [], `${call} ${skip}`);
+        if (!ended) kills[call] = (kills[call] ?? 0) + 1;
+        await verify(t, path, template.epoch);
       }
     }
+    t.strictSame(Object.keys(kills), ['rename', 'fsync', 'chmod', 'unlink']);
+    t.comment(JSON.stringify(kills));
   },
 );

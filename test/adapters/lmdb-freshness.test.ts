@@ -71,16 +71,6 @@ for (const announced of [false, true])
       const onInput = announced ? store.expireOnInput() : () => {};
       await store.transact(async (tx) => tx.put('p', 'k', 'old'));
       const seen: (string | undefined)[] = [];
-      const writing = [
-        '--import=tsx',
-        '--input-type=module',
-        '-e',
-        `
-    import { openLmdbStore } from './src/adapters/lmdb/store.ts';
-    const store = await openLmdbStore({ path: ${JSON.stringify(path)}, minFreeBytes: 0 });
-    await store.transact(async (tx) => tx.put('p', 'k', 'new'));
-    await store.close();`,
-      ];
       const server = newServer();
       server.app.any('/*', (response) => {
         onInput();
@@ -88,7 +78,8 @@ for (const announced of [false, true])
         void store.get('p', 'k').then((value) => {
           seen.push(value);
           // Blocks the event loop: the other request waits in the kernel.
-          if (seen.length === 1) execFileSync(process.execPath, writing);
+          if (seen.length === 1)
+            execFileSync(process.execPath, [...fixtureArgs('store-commit'), path, 'p', 'k', 'new']);
           response.end();
         });
       });

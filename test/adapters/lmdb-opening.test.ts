@@ -131,6 +131,7 @@ t.test(
       const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
       const slow = [
         '-f',
+        '--seccomp-bpf',
         '-qq',
         '-o',
         '/dev/null',

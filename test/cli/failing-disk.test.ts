@@ -76,6 +76,33 @@ t.test(
 );
 
 t.test(
+  'a call that fails midway is reported once, in words, with the file, and the command succeeds when it is repeated',
+  { skip: noFailingDisk },
+  async (t) => {
+    const { disk, dir } = await madeOn(t, 'collab');
+    const data = join(dir, 'data');
+    const create = ['key', 'create', '--env', 'default', '--kind', 'secret'];
+    const reported = [
+      [create, 'fdatasync', 'ENOMEM', 'reported an error: not enough memory .ENOMEM.'],
+      [['compact'], 'pwrite', 'EDQUOT', `${data}/store/compacting/disk-probe cannot be written: .*EDQUOT`],
+      [['compact'], 'write', 'ESTALE', `ESTALE: stale file handle, write '${data}/collab.lock`],
+    ] as const;
+    for (const [id, [command, call, errno, said]] of reported.entries()) {
+      disk.failCalls({ id, call, errno, skip: 0, times: 0 });
+      const { code, stdout, stderr } = await collab([...command, '--dir', dir], { env: disk.env });
+      disk.heal();
+      t.match(
+        { code, stdout, stderr },
+        { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${said}.*\\n {2}→ `) },
+        command.join(' '),
+      );
+      t.notMatch(stderr, /bug in Collab|Unknown system error|unknown error|^ +at /m);
+    }
+    for (const command of [create, ['compact']]) t.equal((await collab([...command, '--dir', dir])).code, 0);
+  },
+);
+
+t.test(
   'an export whose last write fails is not reported as done, and leaves no file',
   { skip: noFailingDisk },
   async (t) => {

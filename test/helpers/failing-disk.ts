@@ -30,7 +30,8 @@ export interface FailingCalls {
   readonly id: number;
   /** Named as in `man 2`, or `any`. */
   readonly call: string;
-  readonly errno: keyof typeof constants.errno;
+  /** Or `kill`: the process is killed before the call. */
+  readonly errno: keyof typeof constants.errno | 'kill';
   /** So many calls of each process succeed before. */
   readonly skip: number;
   /** So many fail; 0: all; below 0: each with a chance of 1 to -times. */
@@ -39,7 +40,7 @@ export interface FailingCalls {
 
 /** As EIO_FLAG of test/fixtures/eio.c has it. */
 export function caseOf({ id, call, errno, skip, times }: FailingCalls): string {
-  return `case ${call} ${constants.errno[errno]} ${skip} ${times} ${id}`;
+  return `case ${call} ${errno === 'kill' ? 0 : constants.errno[errno]} ${skip} ${times} ${id}`;
 }
 
 /** Why there can be no failing disk here; false when there can. */

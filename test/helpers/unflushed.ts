@@ -45,9 +45,13 @@ export async function callsBeforeOutput(
   command: readonly string[],
   end?: { signal: NodeJS.Signals; pidOf: (output: string) => number },
 ): Promise<Call[]> {
-  const child = spawn('strace', ['-f', '-y', '-s', '32', '-o', log, '-e', `trace=${CALLS}`, ...command], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    'strace',
+    ['-f', '--seccomp-bpf', '-y', '-s', '32', '-o', log, '-e', `trace=${CALLS}`, ...command],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const closed = once(child, 'close');
   const [output] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   if (end !== undefined) process.kill(end.pidOf(output), end.signal);

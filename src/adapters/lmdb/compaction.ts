@@ -131,6 +131,7 @@ function usedBytes({ root, tables }: Tables): number {
 /** Copies all entries to a new LMDB environment in folder `to`, and flushes it. */
 async function copyEntries(source: Tables, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 });
+  checkAccess(to);
   const copy = openTables(to, { noSync: true });
   try {
     for (const [i, table] of source.tables.entries()) {

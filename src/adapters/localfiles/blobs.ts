@@ -67,7 +67,8 @@ export class LocalBlobs implements Blobs {
   }
 
   async open(environmentId: string, name: string): Promise<BlobReader> {
-    return new LocalReader(await open(this.#fileOf(environmentId, name), 'r'));
+    const path = this.#fileOf(environmentId, name);
+    return new LocalReader(path, await open(path, 'r'));
   }
 
   async remove(environmentId: string, name: string): Promise<void> {
@@ -159,14 +160,16 @@ export class LocalBlobs implements Blobs {
 }
 
 class LocalReader implements BlobReader {
+  readonly #path: string;
   readonly #handle: FileHandle;
 
-  constructor(handle: FileHandle) {
+  constructor(path: string, handle: FileHandle) {
+    this.#path = path;
     this.#handle = handle;
   }
 
   read(offset: number, length: number): Promise<Buffer> {
-    return readAt(this.#handle, offset, length);
+    return readAt(this.#path, this.#handle, offset, length);
   }
 
   close(): Promise<void> {

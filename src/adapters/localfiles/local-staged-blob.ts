@@ -1,5 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { nameFile } from '../../lib/errno.ts';
 import { diskRefusalOf } from '../../model/disk-refusal.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
@@ -46,7 +47,7 @@ export class LocalStagedBlob implements StagedBlob {
   }
 
   read(offset: number, length: number): Promise<Buffer> {
-    return readAt(this.#handle, offset, length);
+    return readAt(this.#path, this.#handle, offset, length);
   }
 
   async flush(): Promise<void> {
@@ -96,12 +97,15 @@ async function openNew(path: string): Promise<FileHandle> {
   }
 }
 
-/** Reads `length` bytes at `offset`, fewer only at the end of the file. */
-export async function readAt(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
+/** Reads `length` bytes at `offset`, fewer only at the end of the file. Errors name the file. */
+export async function readAt(path: string, handle: FileHandle, offset: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafeSlow(length);
   let filled = 0;
   while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, offset + filled);
+    const reading = handle.read(buffer, filled, length - filled, offset + filled);
+    const { bytesRead } = await reading.catch((error: unknown) => {
+      throw nameFile(error, path);
+    });
     if (bytesRead === 0) break;
     filled += bytesRead;
   }

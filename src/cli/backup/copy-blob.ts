@@ -20,10 +20,10 @@ export async function blobToFile(
   });
   if (source === null) return null;
   try {
-    return await writeNew(to, (target) =>
+    return await writeNew(to, (append) =>
       copyBytes(source, (chunk) => {
         signal.throwIfAborted();
-        return target.writeFile(chunk);
+        return append(chunk);
       }),
     );
   } finally {

@@ -1,8 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { BlobReader } from '../../ports/blobs.ts';
+import { nameFile } from '../../lib/errno.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Bytes per read. */
@@ -20,9 +21,7 @@ export type ByteSource = Pick<BlobReader, 'read'>;
 
 /** Copies a file to a path that must not exist, and flushes it. Returns null if the file no longer exists. */
 export function copyFile(from: string, to: string): Promise<CopyResult | null> {
-  return withOpenFile(from, (source) =>
-    writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))),
-  );
+  return withOpenFile(from, (source) => writeNew(to, (write) => copyBytes(source, write)));
 }
 
 /** Opens a file, runs `work` and closes the file. Returns null if it does not exist. */
@@ -33,7 +32,8 @@ export async function withOpenFile<T>(path: string, work: (source: ByteSource) =
   });
   if (file === null) return null;
   const read = async (offset: number, length: number): Promise<Buffer> => {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(length), 0, length, offset);
+    const reading = file.read(Buffer.allocUnsafeSlow(length), 0, length, offset);
+    const { buffer, bytesRead } = await naming(path, reading);
     return buffer.subarray(0, bytesRead);
   };
   try {
@@ -44,19 +44,29 @@ export async function withOpenFile<T>(path: string, work: (source: ByteSource) =
 }
 
 /**
- * Creates a file, and its folder if necessary, runs `work`, and flushes and closes the file. Rejects if the file
- * exists.
+ * Creates a file, and its folder if necessary, runs `work`, which appends to it, and flushes and closes the file.
+ * Rejects if the file exists. Errors of its calls name it.
  */
-export async function writeNew<T>(path: string, work: (target: FileHandle) => Promise<T>): Promise<T> {
+export async function writeNew<T>(
+  path: string,
+  work: (append: (chunk: Buffer) => Promise<void>) => Promise<T>,
+): Promise<T> {
   await makeFolder(dirname(path));
   const target = await open(path, 'wx', 0o600);
   try {
-    const result = await work(target);
-    await target.datasync();
+    const result = await work((chunk) => naming(path, target.writeFile(chunk)));
+    await naming(path, target.datasync());
     return result;
   } finally {
     await target.close();
   }
+}
+
+/** A call on the descriptor of a file, whose error then names the file. */
+function naming<T>(path: string, call: Promise<T>): Promise<T> {
+  return call.catch((error: unknown) => {
+    throw nameFile(error, path);
+  });
 }
 
 /** Reads all bytes of `source` and passes them to `write` in order. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeNamed } from '../../lib/files/named-writes.ts';
 import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process/process-identity.ts';
 
 const PREFIX = '.setup-';
@@ -20,7 +21,7 @@ export function setupFolder(dataDir: string): string {
  */
 export async function claimSetup(folder: string): Promise<void> {
   const temporary = join(folder, `${OWNER}.draft`);
-  await writeFile(temporary, JSON.stringify(currentProcess()), { mode: 0o600 });
+  await writeNamed(temporary, JSON.stringify(currentProcess()), { mode: 0o600 });
   await rename(temporary, join(folder, OWNER));
   const touching = setInterval(
     () => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(touching)),

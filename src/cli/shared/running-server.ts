@@ -1,6 +1,7 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockOwner } from '../../cluster/data-folder-lock.ts';
+import { writeNamedSync } from '../../lib/files/named-writes.ts';
 
 /** The contents of server.json: how other commands reach the running server. */
 export interface RunningServer {
@@ -17,7 +18,7 @@ const FILE = 'server.json';
 
 /** Writes server.json. The caller has locked the data folder. */
 export function writeServerFile(dataDir: string, running: RunningServer): void {
-  writeFileSync(join(dataDir, FILE), `${JSON.stringify(running)}\n`, { mode: 0o600 });
+  writeNamedSync(join(dataDir, FILE), `${JSON.stringify(running)}\n`, { mode: 0o600 });
 }
 
 /** Removes server.json if this process wrote it. A server that has taken over the folder keeps its own. */

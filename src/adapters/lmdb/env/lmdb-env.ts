@@ -8,6 +8,7 @@ import { DiskGate } from './disk-gate.ts';
 import { checkAccess, checkDatabaseFile } from './file-check.ts';
 import { countOpen, isOpenHere } from './open-envs.ts';
 import { OpeningLock } from './opening-lock.ts';
+import { quietFailures } from './quiet-failures.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
@@ -74,6 +75,7 @@ function openGuarded<V, K extends Key, T>(
   options: RootDatabaseOptionsWithPath & { path: string },
   openTables: (root: RootDatabase<V, K>) => T,
 ): T {
+  quietFailures();
   makeFolderSync(options.path);
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);

@@ -21,6 +21,7 @@ import { withStore } from '../../shared/open-store.ts';
 import { fileBaseUrl } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { keyValues, nextSteps, printResult } from '../../terminal/output.ts';
+import { nameFile } from '../../../lib/errno.ts';
 import { shellWord } from '../../../lib/shell-word.ts';
 import { bytesText } from '../../terminal/progress.ts';
 
@@ -160,6 +161,6 @@ async function writeTo(path: string, bytes: AsyncIterable<Buffer>): Promise<void
     await pipeline(bytes, handle.createWriteStream());
   } catch (error) {
     await rm(path, { force: true });
-    throw error;
+    throw nameFile(error, path);
   }
 }

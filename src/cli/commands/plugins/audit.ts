@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readHead, readRecords } from '../../../domain/audit/audit.ts';
@@ -7,6 +6,7 @@ import { exportChain, verifyExport } from '../../../domain/audit/audit-export.ts
 import { type ChainVerdict, verifyChain } from '../../../domain/audit/verify.ts';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
+import { writeNamed } from '../../../lib/files/named-writes.ts';
 import { readLines } from '../../../lib/files/read-lines.ts';
 import type { AuditHead, AuditRecord } from '../../../model/environments/audit.ts';
 import { readManifest } from '../../backup/backup-folder.ts';
@@ -129,7 +129,7 @@ async function exportLog(file: string, { env }: { env?: string }, command: Comma
     return texts;
   });
   if (path === null) return print(lines.join('\n'));
-  await writeFile(path, `${lines.join('\n')}\n`, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+  await writeNamed(path, `${lines.join('\n')}\n`, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST'
       ? new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.'])
       : error;

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
+import { writeNamed } from '../../../lib/files/named-writes.ts';
 import { isShipped } from '../../../plugins/loading/locate.ts';
 import { PLUGIN_NAME } from '../../../plugins/loading/plugin-name.ts';
 import { Failure, usageFailure } from '../../failure.ts';
@@ -23,7 +24,7 @@ export async function createPlugin(name: string, parent: string): Promise<string
   if (existsSync(folder))
     throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
   await mkdir(folder);
-  for (const [file, text] of Object.entries(files(name))) await writeFile(join(folder, file), text);
+  for (const [file, text] of Object.entries(files(name))) await writeNamed(join(folder, file), text);
   return folder;
 }
 

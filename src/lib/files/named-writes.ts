@@ -1,0 +1,23 @@
+import { writeFileSync, type WriteFileOptions } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { nameFile } from '../errno.ts';
+
+/** `writeFile` of Node.js, whose errors name the file whichever call has failed: theirs of a write do not. */
+export async function writeNamed(path: string, text: string, options: WriteOptions = {}): Promise<void> {
+  try {
+    await writeFile(path, text, options);
+  } catch (error) {
+    throw nameFile(error, path);
+  }
+}
+
+/** As `writeNamed`, synchronously. */
+export function writeNamedSync(path: string, text: string, options: WriteOptions = {}): void {
+  try {
+    writeFileSync(path, text, options);
+  } catch (error) {
+    throw nameFile(error, path);
+  }
+}
+
+type WriteOptions = Extract<WriteFileOptions, object>;
