@@ -1,12 +1,16 @@
 import t from 'tap';
 import type { Admin } from '../../src/model/environments/admin.ts';
-import { startServer } from '../helpers/cli.ts';
+import { type Server, startServer } from '../helpers/cli.ts';
 import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const dir = tempFolder(t);
-t.before(() => newFolder(dir));
+let server: Server;
+t.before(async () => {
+  await newFolder(dir);
+  server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
+});
 
 const PASSWORD = 'correct horse battery';
 
@@ -14,7 +18,7 @@ function admin<T>(...args: string[]): Promise<T> {
   return collabJson<T>(t, ['admin', ...args, '--dir', dir]);
 }
 
-t.test('an admin is created, listed and removed', async (t) => {
+t.test('an admin is created, once, and listed', async (t) => {
   t.strictSame(await admin('list'), { items: [] });
   const made = await admin<Admin>('create', 'Ops@Example.com', '--password', PASSWORD);
   t.strictSame(Object.keys(made), ['id', 'email', 'role', 'createdAt']);
@@ -26,20 +30,6 @@ t.test('an admin is created, listed and removed', async (t) => {
     code: 1,
     stdout: '',
     stderr: /already.*\n {2}→ `collab admin password/,
-  });
-  t.match(await collab(['admin', 'remove', 'ops@example.com', '--dir', dir]), {
-    code: 2,
-    stderr: /removes the admin ops@example\.com.*\n {2}→ Add --yes/,
-  });
-  t.strictSame(await admin('remove', 'OPS@example.com', '--yes'), {
-    removed: true,
-    id: made.id,
-    email: 'ops@example.com',
-  });
-  t.match(await collab(['admin', 'remove', 'ops@example.com', '--yes', '--dir', dir]), {
-    code: 1,
-    stdout: '',
-    stderr: /→ `collab admin list --dir \S+` lists/,
   });
 });
 
@@ -53,8 +43,7 @@ t.test('an invalid admin is refused with the reason', async (t) => {
   await refuse(['create', 'a@example.com'], /no terminal to ask for it.*\n {2}→ Pass it with --password/);
 });
 
-t.test('a running server applies changes at once', async (t) => {
-  const server = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
+t.test('a running server applies what commands have changed at once', async (t) => {
   const ask = (method: string, path: string, token: string | null, body?: unknown) =>
     fetch(`${server.url}/api/v1/admin${path}`, {
       method,
@@ -64,7 +53,6 @@ t.test('a running server applies changes at once', async (t) => {
   const login = async (password: string): Promise<Response> =>
     ask('POST', '/auth/login', null, { email: 'ops@example.com', password });
 
-  await admin('create', 'ops@example.com', '--password', PASSWORD);
   const answer = await login(PASSWORD);
   t.equal(answer.status, 200);
   const { token } = (await answer.json()) as { token: string };
@@ -97,4 +85,23 @@ t.test('a running server applies changes at once', async (t) => {
     { lastUsedAt: /^\d{4}-.*Z$/ },
     'what was used last is written before the end at the latest',
   );
+});
+
+t.test('an admin is removed', async (t) => {
+  const { items } = await admin<{ items: Admin[] }>('list');
+  const [made] = items;
+  t.match(await collab(['admin', 'remove', 'ops@example.com', '--dir', dir]), {
+    code: 2,
+    stderr: /removes the admin ops@example\.com.*\n {2}→ Add --yes/,
+  });
+  t.strictSame(await admin('remove', 'OPS@example.com', '--yes'), {
+    removed: true,
+    id: made?.id,
+    email: 'ops@example.com',
+  });
+  t.match(await collab(['admin', 'remove', 'ops@example.com', '--yes', '--dir', dir]), {
+    code: 1,
+    stdout: '',
+    stderr: /→ `collab admin list --dir \S+` lists/,
+  });
 });

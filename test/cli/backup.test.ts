@@ -119,32 +119,40 @@ t.test('a backup is never written into a folder that is not empty', async (t) =>
   t.notOk(existsSync(join(folder, 'x')));
 });
 
-t.test('it is restored into a new folder, where clients have to reload', async (t) => {
-  const to = join(folder, 'restored');
-  const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, [
-    'restore',
-    good,
-    '--dir',
-    to,
-  ]);
-  t.not(done.epoch, storePart(position.epoch));
-  const epoch = position.epoch.replace(storePart(position.epoch), done.epoch);
-  t.match(done, { movedAside: null, dataDir: join(to, 'data') });
-  t.strictSame(readFileSync(join(to, 'data', filePath)), wav(0.1));
-  t.notOk(existsSync(join(to, 'data/files/.staging')));
-  const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
-  const resumed = await connect(t, server, position);
-  t.match(await resumed.frame('welcome'), { data: { recovered: false, epoch, seq: position.seq } });
-  const { items } = await api<Items>(server, 'GET', '/rooms/lobby/threads');
-  t.equal(items.length, 1);
-  const { items: comments } = await api<Items>(server, 'GET', `/threads/${items[0]?.id}/comments`);
-  t.equal(comments.length, position.seq - 1, 'every comment whose event is in the copy, and no other');
-  const again = await connect(t, server, { epoch, seq: position.seq - 2 });
-  t.match(await again.frame('welcome'), { data: { recovered: true } }, 'by the new name a client resumes');
-  t.equal(await server.end(), 0);
-});
+t.test(
+  'it is restored into a new folder, where clients have to reload, and not while a server runs there',
+  async (t) => {
+    const to = join(folder, 'restored');
+    const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, [
+      'restore',
+      good,
+      '--dir',
+      to,
+    ]);
+    t.not(done.epoch, storePart(position.epoch));
+    const epoch = position.epoch.replace(storePart(position.epoch), done.epoch);
+    t.match(done, { movedAside: null, dataDir: join(to, 'data') });
+    t.strictSame(readFileSync(join(to, 'data', filePath)), wav(0.1));
+    t.notOk(existsSync(join(to, 'data/files/.staging')));
+    const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
+    const resumed = await connect(t, server, position);
+    t.match(await resumed.frame('welcome'), { data: { recovered: false, epoch, seq: position.seq } });
+    const { items } = await api<Items>(server, 'GET', '/rooms/lobby/threads');
+    t.equal(items.length, 1);
+    const { items: comments } = await api<Items>(server, 'GET', `/threads/${items[0]?.id}/comments`);
+    t.equal(comments.length, position.seq - 1, 'every comment whose event is in the copy, and no other');
+    const again = await connect(t, server, { epoch, seq: position.seq - 2 });
+    t.match(await again.frame('welcome'), { data: { recovered: true } }, 'by the new name a client resumes');
 
-t.test('a restore over data needs a confirmation and a stopped server, and moves the old data aside', async (t) => {
+    t.match(await collab(['restore', good, '--dir', to, '--yes']), {
+      code: 1,
+      stdout: '',
+      stderr: /A server is running on .*nothing was restored.*\n {2}→ Stop it first/,
+    });
+  },
+);
+
+t.test('a restore over data needs a confirmation, and moves the old data aside', async (t) => {
   const to = join(folder, 'over');
   const own = await collabJson<InitOutput>(t, ['init', '--dir', to]);
   t.match(await collab(['restore', good, '--dir', to]), {
@@ -152,13 +160,6 @@ t.test('a restore over data needs a confirmation and a stopped server, and moves
     stdout: '',
     stderr: /replaces the data in .*Nothing was changed.*\n {2}→ Add --yes/,
   });
-  const server = await startServer(t, to, ['--workers', '1']);
-  t.match(await collab(['restore', good, '--dir', to, '--yes']), {
-    code: 1,
-    stdout: '',
-    stderr: /A server is running on .*nothing was restored.*\n {2}→ Stop it first/,
-  });
-  t.equal(await server.end(), 0);
   const { movedAside } = await collabJson<{ movedAside: string }>(t, ['restore', good, '--dir', to, '--yes']);
   t.ok(existsSync(join(movedAside, 'store/data.mdb')));
   const { items } = await collabJson<{ items: { id: string }[] }>(t, ['env', 'list', '--dir', to]);

@@ -1,24 +1,26 @@
 import { existsSync, readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { collab, collabJson } from '../helpers/cli.ts';
+import { collab } from '../helpers/cli.ts';
+import { collab as collabInside, collabJson } from '../helpers/command.ts';
 import { failingDisk, type FailingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 
-/** A folder that was made before its disk fails, and an export of it. */
-async function madeOn(t: Test, failing: string): Promise<{ disk: FailingDisk; dir: string; file: string }> {
+/** A folder that was made before its disk fails. */
+async function madeOn(t: Test, failing: string): Promise<{ disk: FailingDisk; dir: string }> {
   const disk = failingDisk(t, failing);
-  const [dir, file] = [join(disk.folder, 'collab'), join(disk.folder, 'all.ndjson')];
+  const dir = join(disk.folder, 'collab');
   await newFolder(dir);
-  await collabJson(t, ['export', file, '--dir', dir]);
-  return { disk, dir, file };
+  return { disk, dir };
 }
 
 t.test(
   'commands on a disk that refuses writes name the error and the file, and what to do',
   { skip: noFailingDisk },
   async (t) => {
-    const { disk, dir, file } = await madeOn(t, '');
+    const { disk, dir } = await madeOn(t, '');
+    const file = join(disk.folder, 'all.ndjson');
+    await collabJson(t, ['export', file, '--dir', dir]);
     const commands = [
       ['init', '--dir', join(disk.folder, 'other')],
       ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir],
@@ -149,7 +151,7 @@ t.test(
     t.match(ended, { code: null, stdout: '', stderr: /^collab: A signal ended this command .*\n {2}→ .*dmesg/ });
     t.notMatch(ended?.stderr, /damaged|restore/);
     disk.heal();
-    t.match(await collab(['doctor', '--dir', dir]), { stdout: /ok +store/ });
+    t.match(await collabInside(['doctor', '--dir', dir], { inside: true }), { stdout: /ok +store/ });
     truncateSync(join(dir, 'data/store/data.mdb'), 8_192);
     t.match(await collab(['env', 'list', '--json', '--dir', dir]), {
       code: null,

@@ -1,6 +1,9 @@
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Check } from '../../src/cli/doctor/check.ts';
+import { checkFilesOf } from '../../src/cli/doctor/check-files.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { picture } from '../fixtures/media.ts';
 import { startServer } from '../helpers/cli.ts';
@@ -9,13 +12,6 @@ import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { userToken } from '../helpers/user-token.ts';
-
-interface FilesCheck {
-  readonly name: string;
-  readonly level: string;
-  readonly finding: string;
-  readonly remedy: string | null;
-}
 
 t.test('files that are not needed are found by doctor and removed by gc', async (t) => {
   const dir = tempFolder(t);
@@ -31,10 +27,8 @@ t.test('files that are not needed are found by doctor and removed by gc', async 
     form.append('file', new Blob([bytes], { type: 'image/jpeg' }), 'a.jpg');
     return fetch(`${server.url}/api/v1/upload`, { method: 'POST', headers, body: form });
   };
-  const filesCheck = async (): Promise<FilesCheck | undefined> => {
-    const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
-    return (JSON.parse(stdout) as { checks: FilesCheck[] }).checks.find(({ name }) => name === 'files');
-  };
+  // As doctor calls it.
+  const filesCheck = (): Promise<Check> => checkFilesOf({ dir, config: loadConfig({ dir, env: {}, flags: {} }) });
 
   const attachment = (await (await upload()).json()) as Attachment;
   const thumbnail = await fetch(attachment.thumbnailUrl ?? '', { headers });
@@ -93,6 +87,12 @@ t.test('files that are not needed are found by doctor and removed by gc', async 
     finding: /^1 of 2 files are missing .+; 1 files without a record/,
     remedy: / gc --dir /,
   });
+  const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
+  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  t.match(
+    checks.find(({ name }) => name === 'files'),
+    { level: 'fail', finding: /^1 of 2 files are missing .+; 1 files without a record/ },
+  );
   await collabJson(t, ['env', 'delete', 'default', '--dir', dir, '--yes']);
   await until(async () => (await fetch(attachment.url, { headers })).status === 401);
   t.throws(() => rmSync(join(files, environment.id)), { code: 'ENOENT' }, 'the files go with their environment');

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { join } from 'node:path';
 import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
-import { collab, startCollab, startServer } from '../helpers/cli.ts';
+import { collab, type InitOutput, type Server, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -25,12 +25,20 @@ async function readersOf(store: string): Promise<number[]> {
   }
 }
 
+const folder = tempFolder(t);
+const dir = join(folder, 'live');
+let keys: InitOutput;
+let server: Server;
+
+t.before(async () => {
+  keys = await newFolder(dir);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
+  server = await startServer(t, dir, ['--workers', '1']);
+});
+
 t.test('an interrupted export leaves no reader and no file behind', async (t) => {
-  const dir = tempFolder(t);
   const store = join(dir, 'data', 'store');
-  const { secretKey } = await newFolder(dir);
-  const server = await startServer(t, dir, ['--workers', '1']);
-  const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/octet-stream' };
+  const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/octet-stream' };
   for (const room of ['a', 'b', 'c']) {
     const answer = await fetch(`${server.url}/api/v1/rooms/${room}/p2p/state`, {
       method: 'PUT',
@@ -66,19 +74,14 @@ t.test('an interrupted export leaves no reader and no file behind', async (t) =>
     readdirSync(dir).filter((name) => name.includes('partial')),
     [],
   );
-  t.equal(await server.end(), 0);
 });
 
 t.test(
   'an interrupted backup leaves no files and no retention lease behind, so that the next one can use its folder',
   async (t) => {
-    const folder = tempFolder(t);
-    const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
+    const parent = join(folder, 'backups');
     const to = join(parent, 'today');
-    const keys = await newFolder(dir);
-    writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
     const token = await userToken(keys, 'ann');
-    const server = await startServer(t, dir, ['--workers', '1']);
     const { id } = await uploadSound(server, keys, token);
     const name = join('files', keys.environment.id, id.slice(0, 10), id);
     const file = join(dir, 'data', name);
@@ -106,6 +109,5 @@ t.test(
     }
     writeFileSync(file, content);
     t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });
-    t.equal(await server.end(), 0);
   },
 );

@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { readSums } from '../../src/cli/backup/backup-folder.ts';
 import { lockDataFolder } from '../../src/cluster/data-folder-lock.ts';
-import { collab, collabCommand, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab as collabApart, collabCommand, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -76,29 +77,30 @@ t.test(
   'a restore that is killed before any of its moves is completed by the next command, or has changed nothing',
   { skip: withoutStrace(), timeout: CRASH_FACTOR * 300_000 },
   async (t) => {
-    const tryAll = async (name: string, paths: readonly string[]): Promise<string[]> => {
-      const outcomes: string[] = [];
-      for (let count = 1; ; count++) {
-        const dir = copyOfOld(`${name}${count}`);
-        if (!(await killAtRename(dir, count, paths))) return outcomes;
-        const id = await environmentOf(t, dir);
-        const is = id === restored.environment.id ? 'new' : id === before.environment.id ? 'old' : 'neither';
-        const left = readdirSync(join(dir, 'data')).filter((entry) => entry.startsWith('before-restore-'));
-        t.equal(left.length, is === 'new' ? 1 : 0);
-        if (is === 'new') t.strictSame(readdirSync(join(dir, 'data', left[0] ?? '')).sort(), ['files', 'store']);
-        t.equal(existsSync(join(dir, 'data', 'files', 'env_old')), is === 'old', 'files and store belong together');
-        outcomes.push(is);
-      }
+    /** Whose data there is after such a kill; null if the restore was not killed. */
+    const killed = async (name: string, count: number, paths: readonly string[] = []): Promise<string | null> => {
+      const dir = copyOfOld(`${name}${count}`);
+      if (!(await killAtRename(dir, count, paths))) return null;
+      const id = await environmentOf(t, dir);
+      const is = id === restored.environment.id ? 'new' : id === before.environment.id ? 'old' : 'neither';
+      const left = readdirSync(join(dir, 'data')).filter((entry) => entry.startsWith('before-restore-'));
+      t.equal(left.length, is === 'new' ? 1 : 0);
+      if (is === 'new') t.strictSame(readdirSync(join(dir, 'data', left[0] ?? '')).sort(), ['files', 'store']);
+      t.equal(existsSync(join(dir, 'data', 'files', 'env_old')), is === 'old', 'files and store belong together');
+      return is;
     };
     // The file system thread renames five times: the commit, then the old and new files, then the old and new store.
     // The main thread, which opens the store, renames up to twice before that.
     for (let round = 0; round < CRASH_FACTOR; round++) {
-      t.match((await tryAll(`any${round}-`, [])).join(' '), /^old .*new new new$/);
-      t.strictSame(
-        await tryAll(`old${round}-`, ['data/files', 'data/store']),
-        ['new', 'new'],
-        'before the old files are taken away, and the old store',
-      );
+      const outcomes: string[] = [];
+      for (
+        let is = await killed(`any${round}-`, 1);
+        is !== null;
+        is = await killed(`any${round}-`, outcomes.length + 1)
+      )
+        outcomes.push(is);
+      t.match(outcomes.join(' '), /^old .*new new new$/);
+      t.equal(await killed(`files${round}-`, 1, ['data/files']), 'new', 'before the old files are taken away');
     }
   },
 );
@@ -111,7 +113,7 @@ t.test('start completes it too, doctor reports it, and a second restore starts o
   mkdirSync(aside);
   renameSync(join(dir, 'data', 'store'), join(aside, 'store'));
   mkdirSync(join(dir, 'data', '.restore-1'));
-  const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
+  const { stdout } = await collab(['doctor', '--dir', dir, '--json'], { inside: true });
   t.match(
     (JSON.parse(stdout) as { checks: { name: string }[] }).checks.find(({ name }) => name === 'data folder'),
     { level: 'fail', finding: /a restore of .* was interrupted/ },
@@ -119,7 +121,7 @@ t.test('start completes it too, doctor reports it, and a second restore starts o
   t.ok(existsSync(ready), 'doctor changes nothing');
 
   const lock = await lockDataFolder(join(dir, 'data'));
-  t.match(await collab(['start', '--dir', dir, '--port', '0']), {
+  t.match(await collabApart(['start', '--dir', dir, '--port', '0']), {
     code: 1,
     stderr: /A restore of .* is in progress, so nothing was changed\.\n {2}→ Run the command again/,
   });
@@ -127,7 +129,7 @@ t.test('start completes it too, doctor reports it, and a second restore starts o
   const server = await startServer(t, dir, ['--workers', '1']);
   t.match(server.errors(), /Completed a restore that was interrupted\. The old data is now in .*before-restore-2026/);
   t.equal(server.ready.secretKey, undefined, 'no new environment was made');
-  t.equal(await server.end(), 0);
+  await server.end('SIGKILL');
   t.equal(await environmentOf(t, dir), restored.environment.id);
   await collabJson(t, ['restore', backup, '--dir', dir, '--yes']);
   t.notOk(existsSync(join(dir, 'data', '.restore-1')), 'what an earlier one left is removed');
@@ -138,7 +140,7 @@ t.test('no store is created where the old data was moved aside and there is no s
   mkdirSync(join(dir, 'data', 'before-restore-x'));
   renameSync(join(dir, 'data', 'store'), join(dir, 'data', 'before-restore-x', 'store'));
   for (const command of [['start', '--port', '0'], ['init']]) {
-    t.match(await collab([...command, '--dir', dir]), {
+    t.match(await collab([...command, '--dir', dir], { inside: true }), {
       code: 1,
       stdout: '',
       stderr:

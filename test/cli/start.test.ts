@@ -5,7 +5,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { removeServerFile, writeServerFile } from '../../src/cli/shared/running-server.ts';
-import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
+import { nodeSupport } from '../../src/cli/node-version.ts';
+import { collab as collabApart, type Server, startCollab, startServer } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { noNativeCore } from '../helpers/core.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -43,29 +45,84 @@ async function takenPort(t: Test): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
+/** Starts that follow each other on one folder. */
+const cwd = tempFolder(t);
+const dir = join(cwd, "it's mine");
+let secretKey = '';
+
 t.test('the first start creates the folder and shows the keys once', async (t) => {
-  const dir = join(tempFolder(t), 'fresh');
-  const first = await startServer(t, dir, ['--workers', '1']);
-  t.match(first.ready, {
+  const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], {
+    env: { COLLAB_LOG_LEVEL: 'debug' },
+  });
+  const lines: string[] = [];
+  const ended = running.line((line) => {
+    lines.push(line);
+    const { address } = JSON.parse(line) as { address?: string };
+    if (address !== undefined) void fetch(`${address}/livez`).finally(() => void running.end());
+    return false;
+  });
+  await t.rejects(ended);
+  const ready = JSON.parse(lines[0] ?? '') as Server['ready'];
+  t.match(ready, {
+    ready: true,
     dir,
-    workers: Number,
-    pid: first.process.pid,
+    workers: 1,
+    pid: running.process.pid,
     environment: { slug: 'default' },
     secretKey: /^sk_/,
     publishableKey: /^pk_/,
     jwtKid: String,
   });
-  t.equal((await api(first.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200);
-  t.equal(await first.end(), 0);
+  secretKey = ready.secretKey ?? '';
 
-  const second = await startServer(t, dir, ['--workers', '1']);
-  t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'core', 'pid', 'dir']);
-  t.equal(
-    (await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status,
-    200,
-    'the key of the first start still works',
+  await t.test(
+    'with --json standard output is one document, and the log of all processes goes to standard error',
+    (t) => {
+      t.equal(lines.length, 1);
+      const log = running
+        .errors()
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as { worker: string; msg: string });
+      for (const [worker, msg] of [
+        ['primary', 'ready'],
+        ['web-1', 'request'],
+        ['primary', 'stopped'],
+      ])
+        t.ok(
+          log.some((line) => line.worker === worker && line.msg === msg),
+          `${worker}: ${msg}`,
+        );
+      t.end();
+    },
   );
-  t.equal(await second.end('SIGINT'), 0);
+});
+
+t.test('a later start has the same keys, and what it leaves behind when it is killed is ignored', async (t) => {
+  const killed = await startServer(t, dir, ['--workers', '1', '--demo']);
+  t.strictSame(Object.keys(killed.ready), ['ready', 'address', 'port', 'workers', 'core', 'pid', 'dir']);
+  const { status, body } = await api(killed.url, secretKey, 'GET', '/rooms');
+  t.equal(status, 200, 'the key of the first start still works');
+  t.match(body, { items: [] }, 'a folder that is there is not written to, also with --demo');
+  t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), {
+    pid: killed.process.pid,
+    address: killed.url,
+    core: killed.ready.core,
+  });
+  await killed.end('SIGKILL');
+  t.match(await collabJson(t, ['status', '--dir', dir], { code: 3 }), { running: false, address: null });
+});
+
+t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {
+  const server = startCollab(t, ['start', '--dir', "./it's mine", '--port', '0', '--workers', '1'], { cwd });
+  const url = /ready at (http:\S+) /.exec(await server.line((line) => line.startsWith('Collab is ready')))?.[1] ?? '';
+  const line = await server.line((text) => text.includes(' key create '));
+  // Without a build, the program is TypeScript.
+  const env = { ...process.env, NODE_OPTIONS: `--import=${import.meta.resolve('tsx')}` };
+  const [, key = ''] = /(sk_default_\w+)/.exec(execFileSync('sh', ['-c', line], { cwd, env, encoding: 'utf8' })) ?? [];
+  t.equal((await api(url, key, 'GET', '/rooms')).status, 200);
+  t.equal(await server.end('SIGINT'), 0);
+  t.notOk(existsSync(join(dir, 'data', 'server.json')), 'a server that ends by itself leaves nothing');
 });
 
 t.test(
@@ -103,70 +160,54 @@ t.test(
     }>(t, threads);
     t.match(listed.at(-1), { position: { selector: '#summary' }, userId: 'bob' });
     t.equal(listed.length, 2);
-    await server.end();
-    const again = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--demo']);
-    await again.line((text) => text.startsWith('Open'));
-    t.equal(
-      (await collabJson<{ items: object[] }>(t, threads)).items.length,
-      2,
-      'a folder that is there is not written to',
-    );
   },
 );
 
-t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {
-  const cwd = tempFolder(t);
-  const dir = join(cwd, "it's mine");
-  t.equal(await (await startServer(t, dir, ['--workers', '1'])).end(), 0);
-  const server = startCollab(t, ['start', '--dir', "./it's mine", '--port', '0', '--workers', '1'], { cwd });
-  const url = /ready at (http:\S+) /.exec(await server.line((line) => line.startsWith('Collab is ready')))?.[1] ?? '';
-  const line = await server.line((text) => text.includes(' key create '));
-  // Without a build, the program is TypeScript.
-  const env = { ...process.env, NODE_OPTIONS: `--import=${import.meta.resolve('tsx')}` };
-  const [, key = ''] = /(sk_default_\w+)/.exec(execFileSync('sh', ['-c', line], { cwd, env, encoding: 'utf8' })) ?? [];
-  t.equal((await api(url, key, 'GET', '/rooms')).status, 200);
-});
+t.test('a first start in a folder with config.json', async (t) => {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
+  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1'], {
+    env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' },
+  });
+  const ready = await server.line((line) => line.startsWith('Collab is ready'));
+  t.match(
+    ready,
+    /^Collab is ready at http:\/\/127\.0\.0\.1:\d{4,} with one worker\. /,
+    'flags override variables and the file',
+  );
 
-t.test(
-  'without --demo the two printed commands post a thread when pasted in order',
-  { skip: hasCurl ? false : 'there is no curl here' },
-  async (t) => {
-    const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0', '--workers', '1']);
-    const answers = [];
-    for (let i = 0; i < 2; i++) {
-      const line = await server.line((text) => text.startsWith('  curl '));
-      answers.push(
-        JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
-      );
-    }
-    t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
-  },
-);
-
-t.test(
-  'flags override variables and the file, and a second start on the same folder is refused, naming the running process',
-  async (t) => {
-    const dir = tempFolder(t);
-    writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
-    const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
-    t.equal(server.ready.workers, 1);
-    t.ok(server.ready.port > 2);
+  await t.test('a second start on the same folder is refused, naming the running process', async (t) => {
     t.match(await collab(['start', '--dir', dir, '--port', '0', '--workers', '1']), {
       code: 1,
       stdout: '',
-      stderr: new RegExp(`in use by process ${server.ready.pid}`),
+      stderr: new RegExp(`in use by process ${server.process.pid}`),
     });
-  },
-);
+  });
+
+  await t.test(
+    'without --demo the two printed commands post a thread when pasted in order',
+    { skip: hasCurl ? false : 'there is no curl here' },
+    async (t) => {
+      const answers = [];
+      for (let i = 0; i < 2; i++) {
+        const line = await server.line((text) => text.startsWith('  curl '));
+        answers.push(
+          JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
+        );
+      }
+      t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
+    },
+  );
+});
 
 t.test('an invalid flag or option exits with 2, its path and the reason; nothing is created', async (t) => {
   const dir = join(tempFolder(t), 'none');
-  t.match(await collab(['start', '--dir', dir, '--port', '70000']), {
+  t.match(await collab(['start', '--dir', dir, '--port', '70000'], { inside: true }), {
     code: 2,
     stdout: '',
     stderr: /port must be a whole number from 0 to 65535, not "70000" \(in the flag --port\)/,
   });
-  t.match(await collab(['start', '--dir', dir], { env: { COLLAB_LOG_LEVEL: 'loud' } }), {
+  t.match(await collab(['start', '--dir', dir], { inside: true, env: { COLLAB_LOG_LEVEL: 'loud' } }), {
     code: 2,
     stdout: '',
     stderr: /log\.level must be/,
@@ -185,7 +226,7 @@ t.test(
     const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
       const env = { ...importing(script), COLLAB_CORE: 'uws' };
       const dir = join(tempFolder(t), 'none');
-      const ended = await collab([...args, '--dir', dir], { env });
+      const ended = await collabApart([...args, '--dir', dir], { env });
       t.notOk(existsSync(dir), 'no folder was made');
       return ended;
     };
@@ -202,16 +243,13 @@ t.test(
       stdout: '',
       stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/,
     });
-    for (const version of ['22.21.0', '23.5.0']) {
-      const { stderr } = await run(`${versioned('node', version)}; ${versioned('modules', '999')}`);
-      t.match(
-        stderr,
-        new RegExp(
-          `^collab: Node ${version} \\([^\\n]*\\) is not tested with Collab, which starts all the same\\. [^\\n]*\\ncollab: uWebSockets\\.js has no build`,
-        ),
-        `${version} is reported before anything else`,
-      );
-    }
+    const { stderr } = await run(`${versioned('node', '22.21.0')}; ${versioned('modules', '999')}`);
+    t.match(
+      stderr,
+      /^collab: Node 22\.21\.0 \([^\n]*\) is not tested with Collab, which starts all the same\. [^\n]*\ncollab: uWebSockets\.js has no build/,
+      'is reported before anything else',
+    );
+    t.equal(nodeSupport('23.5.0'), 'untested');
     t.match(await run(versioned('node', '18.20.0'), ['init']), {
       code: 1,
       stdout: '',
@@ -236,7 +274,7 @@ t.test(
     };`;
     const dir = join(tempFolder(t), 'new');
     const run = async () =>
-      collab(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
+      collabApart(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
     const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Set core to auto [^\\n]*\\n$';
     t.match(await run(), {
       code: 1,
@@ -252,13 +290,13 @@ t.test(
 t.test('a port in use is refused, and nothing is created', async (t) => {
   const port = await takenPort(t);
   const dir = join(tempFolder(t), 'new');
-  t.match(await collab(['start', '--dir', dir, '--port', String(port)]), {
+  t.match(await collab(['start', '--dir', dir, '--port', String(port)], { inside: true }), {
     code: 1,
     stdout: '',
     stderr: new RegExp(`^collab: Port ${port} on 127\\.0\\.0\\.1 is in use`),
   });
   const env = { COLLAB_METRICS_PORT: String(port) };
-  t.match(await collab(['start', '--dir', dir, '--port', '0'], { env }), {
+  t.match(await collab(['start', '--dir', dir, '--port', '0'], { inside: true, env }), {
     code: 1,
     stdout: '',
     stderr: new RegExp(
@@ -285,83 +323,6 @@ t.test('a first start that is interrupted shows the keys', async (t) => {
   const isReady = lines.some((line) => line.startsWith('Collab is ready'));
   t.match(isReady ? lines.join('\n') : server.errors(), /^secret key +sk_default_/m);
 });
-
-t.test('a change by a command applies to the running server from the next request on', async (t) => {
-  const dir = tempFolder(t);
-  const { url } = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_PER_MINUTE: '100000' } });
-  const key = await collabJson<{ id: string; secretKey: string }>(t, [
-    'key',
-    'create',
-    '--env',
-    'default',
-    '--kind',
-    'secret',
-    '--dir',
-    dir,
-  ]);
-  t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200, 'a new key works');
-  await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--dir', dir]);
-  const posted = await api(url, key.secretKey, 'POST', '/rooms/home/threads', { userId: 'ann', body: 'Hi' });
-  t.equal(posted.status, 201, 'a new user may write');
-
-  await collabJson(t, ['env', 'update', 'default', '--disabled', 'true', '--dir', dir]);
-  for (let i = 0; i < 8; i++)
-    t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 403, 'a disabled environment refuses');
-  await collabJson(t, ['env', 'update', 'default', '--disabled', 'false', '--dir', dir]);
-  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200);
-
-  await collabJson(t, ['key', 'revoke', key.id, '--yes', '--dir', dir]);
-  for (let i = 0; i < 8; i++)
-    t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 401, 'a revoked key is refused, in every worker');
-});
-
-t.test('what a killed server leaves behind is ignored', async (t) => {
-  const dir = tempFolder(t);
-  const killed = await startServer(t, dir, ['--workers', '1']);
-  t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), {
-    pid: killed.process.pid,
-    address: killed.url,
-  });
-  await killed.end('SIGKILL');
-  t.match(await collabJson(t, ['status', '--dir', dir], { code: 3 }), { running: false, address: null });
-  const again = await startServer(t, dir, ['--workers', '1']);
-  t.equal(await again.end(), 0);
-  t.notOk(existsSync(join(dir, 'data', 'server.json')));
-});
-
-t.test(
-  'with --json standard output is one document, and the log of all processes goes to standard error',
-  async (t) => {
-    const dir = tempFolder(t);
-    const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], {
-      env: { COLLAB_LOG_LEVEL: 'debug' },
-    });
-    const lines: string[] = [];
-    const ended = running.line((line) => {
-      lines.push(line);
-      const { address } = JSON.parse(line) as { address?: string };
-      if (address !== undefined) void fetch(`${address}/livez`).finally(() => void running.end());
-      return false;
-    });
-    await t.rejects(ended);
-    t.equal(lines.length, 1);
-    t.match(JSON.parse(lines[0] ?? ''), { ready: true });
-    const log = running
-      .errors()
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as { worker: string; msg: string });
-    for (const [worker, msg] of [
-      ['primary', 'ready'],
-      ['web-1', 'request'],
-      ['primary', 'stopped'],
-    ])
-      t.ok(
-        log.some((line) => line.worker === worker && line.msg === msg),
-        `${worker}: ${msg}`,
-      );
-  },
-);
 
 t.test('the server.json of another server is not removed', (t) => {
   const dataDir = tempFolder(t);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, collabJson, startCollab } from '../helpers/cli.ts';
+import { startCollab } from '../helpers/cli.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

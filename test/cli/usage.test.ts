@@ -183,7 +183,7 @@ t.test('an empty path is refused, not taken as the current folder', async (t) =>
   const cwd = tempFolder(t);
   for (const words of ['start', 'init', 'config check', 'env list', 'backup x', 'openapi']) {
     t.match(
-      await collab([...words.split(' '), '--dir', ''], { cwd }),
+      await collab([...words.split(' '), '--dir', ''], { cwd, inside: true }),
       { code: 2, stdout: '', stderr: /^collab: --dir must be a path, but it is empty\.$/m },
       words,
     );
@@ -216,7 +216,7 @@ t.test(
       ['backup', '/proc/x', '--dir', dir],
     ]) {
       t.match(
-        await collab(args),
+        await collab(args, { inside: true }),
         {
           code: 1,
           stdout: '',

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
+import { collabJson } from '../helpers/command.ts';
 import { type Cluster, type ClusterOptions, startCluster } from '../helpers/cluster.ts';
 import { type Connection, connectToBoth, type WorkerAnswer } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
@@ -150,6 +151,30 @@ t.test('two workers without limits', async (t) => {
       items.map(({ body }) => body),
       ['first', ...Array.from({ length: 25 }, (_, i) => `round ${i}`)],
     );
+  });
+
+  await t.test('a change by a command applies in both workers from the next request on', async (t) => {
+    const opened = await connections(t, server, 1);
+    const dir = ['--dir', server.dir];
+    const key = await collabJson<{ id: string; secretKey: string }>(t, [
+      ...['key', 'create', '--env', 'default', '--kind', 'secret'],
+      ...dir,
+    ]);
+    const headers = { Authorization: `Bearer ${key.secretKey}` };
+    const statuses = (): Promise<number[]> =>
+      Promise.all(opened.map(async ({ send }) => (await send('GET', `${API}/rooms`, { headers })).status));
+    t.same(await statuses(), [200, 200], 'a new key works');
+    await collabJson(t, ['user', 'add', 'zoe', '--env', 'default', ...dir]);
+    for (const { send } of opened) {
+      const posted = await send('POST', `${API}/rooms/home/threads`, { headers, body: { userId: 'zoe', body: 'Hi' } });
+      t.equal(posted.status, 201, 'a new user may write');
+    }
+    await collabJson(t, ['env', 'update', 'default', '--disabled', 'true', ...dir]);
+    t.same(await statuses(), [403, 403], 'a disabled environment refuses');
+    await collabJson(t, ['env', 'update', 'default', '--disabled', 'false', ...dir]);
+    t.same(await statuses(), [200, 200]);
+    await collabJson(t, ['key', 'revoke', key.id, '--yes', ...dir]);
+    t.same(await statuses(), [401, 401], 'a revoked key is refused');
   });
 
   await t.test('no request, however malformed, ends a worker', async (t) => {

@@ -9,6 +9,11 @@ interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The working folder while the command runs; that of this process when absent. */
   readonly cwd?: string;
+  /**
+   * Runs a command of `APART` in this process all the same: for refusals that come before it opens anything, and for
+   * `status` and `doctor` of a folder that no other process uses meanwhile.
+   */
+  readonly inside?: boolean;
 }
 
 /**
@@ -39,8 +44,11 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs one command line as `collab` of cli.ts does, but in this process, which takes a tenth of the time. For commands
  * whose result and output are tested; not for their exit, signals, standard input and crashes, nor for `start`.
  */
-export function collab(args: readonly string[], options: CommandOptions = {}): Promise<Finished> {
-  if (APART.has(args[0] ?? '')) return collabApart(args, options);
+export function collab(
+  args: readonly string[],
+  { inside = false, ...options }: CommandOptions = {},
+): Promise<Finished> {
+  if (!inside && APART.has(args[0] ?? '')) return collabApart(args, options);
   const finished = last.then(() => run(args, options));
   last = finished.catch(() => {});
   return finished;

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { existsSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { tempFolder } from './temp-folder.ts';
@@ -54,11 +54,22 @@ export const noFailingDisk: string | false = (() => {
   }
 })();
 
+/** The compiled test/fixtures/eio.c, which the disks of this process share. */
+let compiled: string | undefined;
+
+function compile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'collab-test-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const library = join(folder, 'eio.so');
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
+  return library;
+}
+
 /** @param path what fails, below the folder of the disk: a file or folder */
 export function failingDisk(t: Test, path: string): FailingDisk {
   const folder = realpathSync(tempFolder(t));
-  const [library, flag] = [join(folder, 'eio.so'), join(folder, 'flag')];
-  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
+  const flag = join(folder, 'flag');
+  const library = (compiled ??= compile());
   return {
     folder,
     env: { LD_PRELOAD: library, EIO_FILE: join(folder, path), EIO_FLAG: flag },

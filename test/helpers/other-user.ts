@@ -19,10 +19,13 @@ export interface OthersFolder {
 
 const direct = resolve('dist/bin/collab.js');
 
+/** Whether that user can run the program from its own folder. */
+const runsDirect = process.platform === 'linux' && process.getuid?.() === 0 && runs(direct);
+
 /** Why nothing can be done as another user here; false when it can. */
 export const noOtherUser: string | false = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root on Linux can act for another user';
-  if (runs(direct)) return false;
+  if (runsDirect) return false;
   const place = mounted();
   if (place === null) return 'the built program cannot be read by another user here';
   const readable = runs(join(place, 'dist/bin/collab.js'));
@@ -37,7 +40,7 @@ export const noOtherUser: string | false = (() => {
 export function othersFolder(t: Test): OthersFolder {
   const path = tempFolder(t);
   chownSync(path, OTHER_UID, OTHER_UID);
-  const place = runs(direct) ? null : mounted();
+  const place = runsDirect ? null : mounted();
   if (place !== null) t.teardown(() => unmount(place));
   return { path, program: place === null ? direct : join(place, 'dist/bin/collab.js'), foreign: () => foreignIn(path) };
 }
