@@ -15,7 +15,7 @@ t.test(
         .map((name) => statSync(join(caches, name)).ino);
     /** Starts a server, asks it something and stops it. */
     const runServer = async (): Promise<void> => {
-      const server = await startCluster({ folder });
+      const server = await startCluster({ folder, workers: 1 });
       t.equal((await fetch(`${server.url}/readyz`)).status, 200);
       t.equal((await server.stop()).code, 0);
       t.strictSame(

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { type Cluster, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { testCore } from '../helpers/core.ts';
 import { startLoad } from '../helpers/load.ts';
@@ -7,22 +7,26 @@ import { parsePrometheus } from '../helpers/prometheus.ts';
 
 const TIMEOUT_SECONDS = 2;
 
-async function cluster(t: Test, config: object = {}): Promise<Cluster> {
-  const server = await startCluster({
+let server: Cluster;
+let metricsPort = 0;
+
+t.before(async () => {
+  metricsPort = await stablePort();
+  server = await startCluster({
     config: {
+      metrics: { port: metricsPort },
       workerTimeoutSeconds: TIMEOUT_SECONDS,
       rateLimit: { exempt: ['127.0.0.1'] },
       shutdown: { closeSpreadSeconds: 0 },
-      ...config,
     },
   });
-  t.teardown(async () => {
-    for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')])
-      signal(pid, 'SIGCONT');
-    await server.kill();
-  });
-  return server;
-}
+});
+
+t.teardown(async () => {
+  for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')])
+    signal(pid, 'SIGCONT');
+  await server.kill();
+});
 
 // The process may have ended already.
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -59,8 +63,6 @@ const countAnswered = async (server: Cluster, count: number): Promise<number> =>
 t.test(
   'a web worker that is stopped is killed and replaced: new connections are answered again, and the log says why',
   async (t) => {
-    const port = await stablePort();
-    const server = await cluster(t, { metrics: { port } });
     const [stopped = 0] = server.pids('web');
     process.kill(stopped, 'SIGSTOP');
     // On the core of Node.js all workers accept from one socket, so a stopped one gets no new connections.
@@ -79,7 +81,7 @@ t.test(
       level: 'warn',
       reason: /it did not answer the primary for [23] s/,
     });
-    const metrics = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+    const metrics = parsePrometheus(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text());
     t.same(
       metrics
         .get('collab_worker_restarts_total')
@@ -94,8 +96,30 @@ t.test(
   },
 );
 
+t.test('a background worker that is stopped is killed and replaced', async (t) => {
+  const [stopped = 0] = server.pids('background');
+  process.kill(stopped, 'SIGSTOP');
+  t.match(await server.logged(({ workerPid, hung }) => hung !== undefined && workerPid === stopped), {
+    hung: /^background-/,
+  });
+  await until(() => server.pids('background').some((pid) => pid !== stopped));
+  t.equal(server.pids('web').length, 2);
+});
+
+t.test('a server that was stopped as a whole keeps its workers when it resumes', async (t) => {
+  const hung = (): number => server.log().filter((line) => line['hung'] !== undefined).length;
+  const before = hung();
+  const pids = [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')];
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  await pass(2 * TIMEOUT_SECONDS);
+  for (const pid of pids) process.kill(pid, 'SIGCONT');
+  await pass(2 * TIMEOUT_SECONDS);
+  t.equal(await countAnswered(server, 20), 20);
+  t.same([server.primary.pid, ...server.pids('web'), ...server.pids('background')], pids);
+  t.equal(hung(), before);
+});
+
 t.test('a worker that is stopped during writes delays the others no longer than the timeout', async (t) => {
-  const server = await cluster(t);
   const headers = { Authorization: `Bearer ${server.keys.secretKey}`, 'Content-Type': 'application/json' };
   const call = async (method: string, path: string, body: object): Promise<Record<string, { id: string }>> =>
     (await (
@@ -105,7 +129,7 @@ t.test('a worker that is stopped during writes delays the others no longer than 
   const { thread } = await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
   const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
   const url = `${server.url}/api/v1/threads/${thread?.id}/comments`;
-  for (let round = 1; round <= 3; round++) {
+  for (let round = 1; round <= 2; round++) {
     const loads = Array.from({ length: 8 }, () =>
       startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }),
     );
@@ -118,32 +142,6 @@ t.test('a worker that is stopped during writes delays the others no longer than 
     await until(() => good() > before + 50);
     await Promise.all(loads.map((load) => load.stop()));
     await until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
+    t.ok(good() > before + 50, `round ${round}`);
   }
-  t.equal((await server.stop()).code, 0);
-});
-
-t.test('a background worker that is stopped is killed and replaced', async (t) => {
-  const server = await cluster(t);
-  const [stopped = 0] = server.pids('background');
-  process.kill(stopped, 'SIGSTOP');
-  t.match(await server.logged(({ hung }) => hung !== undefined), { hung: /^background-/, workerPid: stopped });
-  await until(() => server.pids('background').some((pid) => pid !== stopped));
-  t.equal(server.pids('web').length, 2);
-  t.equal((await server.stop()).code, 0);
-});
-
-t.test('a server that was stopped as a whole keeps its workers when it resumes', async (t) => {
-  const server = await cluster(t);
-  const pids = [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')];
-  for (const pid of pids) process.kill(pid, 'SIGSTOP');
-  await pass(2 * TIMEOUT_SECONDS);
-  for (const pid of pids) process.kill(pid, 'SIGCONT');
-  await pass(2 * TIMEOUT_SECONDS);
-  t.equal(await countAnswered(server, 20), 20);
-  t.same([server.primary.pid, ...server.pids('web'), ...server.pids('background')], pids);
-  t.same(
-    server.log().filter(({ hung }) => hung !== undefined),
-    [],
-  );
-  t.equal((await server.stop()).code, 0);
 });

@@ -2,24 +2,26 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { lockOwner } from '../../src/cluster/data-folder-lock.ts';
-import {
-  type Cluster,
-  type ClusterOptions,
-  collab,
-  initFolder,
-  isRunning,
-  startCluster,
-  until,
-} from '../helpers/cluster.ts';
+import { type Cluster, collab, type Folder, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { collabJson } from '../helpers/command.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
 
 const quick = { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
 
-/** A cluster that ends with the test in any case. */
-async function cluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
-  const running = await startCluster({ ...options, config: { ...quick, ...options.config } });
+/** The folder on which the servers of these tests run, one after the other. */
+let folder: Folder;
+
+t.before(async () => {
+  folder = await initFolder(quick);
+});
+t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+
+/** A server on that folder, which ends with the test in any case. */
+async function cluster(t: Test, { shutdown = quick.shutdown, ...options }: ServerOptions = {}): Promise<Cluster> {
+  writeFileSync(join(folder.dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...quick, shutdown }));
+  const running = await startCluster({ ...options, folder });
   t.teardown(() => running.kill());
   return running;
 }
@@ -62,6 +64,12 @@ async function connect(server: Cluster, userId: string): Promise<TestSocket> {
   return socket;
 }
 
+interface ServerOptions {
+  readonly workers?: number;
+  readonly port?: number;
+  readonly shutdown?: typeof quick.shutdown;
+}
+
 const isReady = async ({ url }: Cluster): Promise<boolean> =>
   (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
 
@@ -93,33 +101,36 @@ const refusesConnections = ({ port }: Cluster): Promise<boolean> =>
     () => true,
   );
 
-t.test('after a start all workers serve, and the primary has loaded no heavy modules', async (t) => {
+t.test('a cluster of two workers', async (t) => {
   const server = await cluster(t);
-  t.equal(server.pids('web').length, 2);
-  t.equal(server.pids('background').length, 1);
-  t.equal(await isReady(server), true);
-  t.match(
-    server.log().filter(({ msg }) => msg === 'ready'),
-    [
-      {
-        level: 'info',
-        worker: 'primary',
-        url: `http://127.0.0.1:${server.port}`,
-        webWorkers: 2,
-        core: /^uws_|^node$/,
-        node: process.versions.node,
-        dataDir: join(server.dir, 'data'),
-      },
-    ],
-  );
-  t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
-  const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
-  t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
-  const text = server
-    .log()
-    .map((line) => JSON.stringify(line))
-    .join('\n');
-  t.notMatch(text, new RegExp(`${server.keys.secretKey}|${server.keys.jwtSecret}`), 'no secret in the log');
+
+  await t.test('after a start all workers serve, and the primary has loaded no heavy modules', async (t) => {
+    t.equal(server.pids('web').length, 2);
+    t.equal(server.pids('background').length, 1);
+    t.equal(await isReady(server), true);
+    t.match(
+      server.log().filter(({ msg }) => msg === 'ready'),
+      [
+        {
+          level: 'info',
+          worker: 'primary',
+          url: `http://127.0.0.1:${server.port}`,
+          webWorkers: 2,
+          core: /^uws_|^node$/,
+          node: process.versions.node,
+          dataDir: join(server.dir, 'data'),
+        },
+      ],
+    );
+    t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
+    const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
+    t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
+    const text = server
+      .log()
+      .map((line) => JSON.stringify(line))
+      .join('\n');
+    t.notMatch(text, new RegExp(`${server.keys.secretKey}|${server.keys.jwtSecret}`), 'no secret in the log');
+  });
 
   await t.test('a second start on the same folder is refused, and the first server keeps running', async (t) => {
     const second = await collab('start', '--dir', server.dir, '--port', '0');
@@ -137,11 +148,10 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
     t.notOk(existsSync(join(other.dir, 'data', 'collab.lock')));
   });
 
-  await t.test('changes made by CLI commands reach open sockets', async () => {
+  await t.test('changes made by CLI commands reach open sockets', async (t) => {
     await startThread(server);
     const socket = await connect(server, 'ann');
-    const { code } = await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir);
-    t.equal(code, 0);
+    await collabJson(t, ['user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir]);
     await socket.until(
       () => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')),
       'the event about Zoe',
@@ -149,38 +159,48 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
     await socket.close();
   });
 
-  const end = await server.stop();
-  t.match(end, { code: 0, stderr: '' });
-  t.notOk(existsSync(server.dir));
-});
+  await t.test('a crashed worker is replaced, and its entries in shared memory are freed', async (t) => {
+    const socket = await connect(server, 'ann');
+    const user = async (): Promise<boolean> =>
+      (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
+    t.equal(await user(), true);
+    const before = server.pids('web');
+    for (const pid of before) process.kill(pid, 'SIGKILL');
+    await socket.closed;
+    await until(() => server.pids('web').filter((pid) => !before.includes(pid)).length === 2);
+    await until(() => isReady(server));
+    await until(async () => !(await user()));
+    const [background = 0] = server.pids('background');
+    process.kill(background, 'SIGKILL');
+    await until(() => server.pids('background').some((pid) => pid !== background));
+    const replaced = (): number =>
+      server.log().filter(({ msg }) => msg === 'worker ended unexpectedly and is replaced').length;
+    // The log comes through a pipe, and may be behind.
+    await until(() => replaced() >= 3);
+    t.equal(replaced(), 3);
+  });
 
-t.test('a crashed worker is replaced, and its entries in shared memory are freed', async (t) => {
-  const server = await cluster(t);
-  const socket = await connect(server, 'ann');
-  const user = async (): Promise<boolean> =>
-    (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
-  t.equal(await user(), true);
-  const before = server.pids('web');
-  for (const pid of before) process.kill(pid, 'SIGKILL');
-  await socket.closed;
-  await until(() => server.pids('web').filter((pid) => !before.includes(pid)).length === 2);
-  await until(() => isReady(server));
-  await until(async () => !(await user()));
-  const [background = 0] = server.pids('background');
-  process.kill(background, 'SIGKILL');
-  await until(() => server.pids('background').some((pid) => pid !== background));
-  const replaced = (): number =>
-    server.log().filter(({ msg }) => msg === 'worker ended unexpectedly and is replaced').length;
-  // The log comes through a pipe, and may be behind.
-  await until(() => replaced() >= 3);
-  t.equal(replaced(), 3);
-  t.equal((await server.stop()).code, 0);
+  await t.test(
+    'when the primary is killed its workers end, also those that cannot notice it, and the next start takes over',
+    async (t) => {
+      const threadId = await startThread(server);
+      const socket = await connect(server, 'ann');
+      const pids = [...server.pids('web'), ...server.pids('background')];
+      // As with a main thread that is blocked, nothing in it can react.
+      for (const pid of server.pids('background')) process.kill(pid, 'SIGSTOP');
+      server.signal('SIGKILL');
+      await until(() => !pids.some(isRunning));
+      const next = await cluster(t, { port: server.port, workers: 1 });
+      await socket.closed;
+      t.same(await bodies(next, threadId), ['first']);
+      const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
+      t.equal(body.user.online, false, 'nobody is connected to the new server');
+    },
+  );
 });
 
 t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and exits with 0', async (t) => {
-  const folder = await initFolder(quick);
-  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-  const server = await cluster(t, { folder });
+  const server = await cluster(t, { workers: 1 });
   const threadId = await startThread(server);
   const socket = await connect(server, 'ann');
   const { connection, finish } = await halfARequest(server, threadId, 'in flight');
@@ -191,63 +211,40 @@ t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and e
   const answer = await connection.answer();
   t.equal(answer.status, 201);
   t.equal(answer.headers['connection'], 'close');
-  t.match(await server.ended, { code: 0, signal: null });
+  t.match(await server.ended, { code: 0, signal: null, stderr: '' });
   t.equal(lockOwner(join(server.dir, 'data')), null);
 
-  const again = await cluster(t, { folder });
+  const again = await cluster(t, { workers: 1, shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } });
   t.same(await bodies(again, threadId), ['first', 'in flight']);
-  t.equal((await again.stop()).code, 0);
+
+  await t.test('a drain ends in time although a request never does', async (t) => {
+    await halfARequest(again, threadId, 'never finished');
+    const startedAt = performance.now();
+    again.signal('SIGINT');
+    t.equal((await again.ended).code, 0);
+    t.ok(performance.now() - startedAt < 6_500, 'drainSeconds and 5 s');
+  });
 });
 
-t.test('a drain ends in time although a request never does, and a second SIGTERM ends it at once', async (t) => {
-  const server = await cluster(t, { config: { shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } } });
-  const threadId = await startThread(server);
-  await halfARequest(server, threadId, 'never finished');
-  const startedAt = performance.now();
-  server.signal('SIGINT');
+t.test('a second SIGTERM ends a drain at once', async (t) => {
+  const server = await cluster(t, { workers: 1, shutdown: { drainSeconds: 60, closeSpreadSeconds: 0 } });
+  await halfARequest(server, await startThread(server), 'never finished');
+  const pids = [...server.pids('web'), ...server.pids('background')];
+  server.signal('SIGTERM');
+  await server.logged(({ msg }) => String(msg).startsWith('stopping'));
+  server.signal('SIGTERM');
   t.equal((await server.ended).code, 0);
-  t.ok(performance.now() - startedAt < 6_500, 'drainSeconds and 5 s');
-
-  const second = await cluster(t, { config: { shutdown: { drainSeconds: 60, closeSpreadSeconds: 0 } } });
-  await halfARequest(second, await startThread(second), 'never finished');
-  const pids = [...second.pids('web'), ...second.pids('background')];
-  second.signal('SIGTERM');
-  await second.logged(({ msg }) => String(msg).startsWith('stopping'));
-  second.signal('SIGTERM');
-  t.equal((await second.ended).code, 0);
   await until(() => !pids.some(isRunning));
 });
 
-t.test(
-  'when the primary is killed its workers end, also those that cannot notice it, and the next start takes over',
-  async (t) => {
-    const folder = await initFolder(quick);
-    t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-    const server = await cluster(t, { folder });
-    const threadId = await startThread(server);
-    const socket = await connect(server, 'ann');
-    const pids = [...server.pids('web'), ...server.pids('background')];
-    // As with a main thread that is blocked, nothing in it can react.
-    for (const pid of server.pids('background')) process.kill(pid, 'SIGSTOP');
-    server.signal('SIGKILL');
-    await until(() => !pids.some(isRunning));
-    const next = await cluster(t, { folder, port: server.port });
-    await socket.closed;
-    t.same(await bodies(next, threadId), ['first']);
-    const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
-    t.equal(body.user.online, false, 'nobody is connected to the new server');
-    t.equal((await next.stop()).code, 0);
-  },
-);
-
 t.test('a start that fails reports the reason and exits with 1', async (t) => {
-  const folder = await initFolder(quick);
-  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-  const store = join(folder.dir, 'data', 'store');
+  const broken = await initFolder(quick);
+  t.teardown(() => rmSync(broken.dir, { recursive: true, force: true }));
+  const store = join(broken.dir, 'data', 'store');
   rmSync(store, { recursive: true });
   writeFileSync(store, 'no folder');
-  const { code, stderr } = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
+  const { code, stderr } = await collab('start', '--dir', broken.dir, '--port', '0', '--workers', '1');
   t.equal(code, 1);
   t.match(stderr, /(EEXIST|ENOTDIR).*store/is);
-  t.notOk(existsSync(join(folder.dir, 'data', 'collab.lock')));
+  t.notOk(existsSync(join(broken.dir, 'data', 'collab.lock')));
 });

@@ -1,7 +1,8 @@
 import { get } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, startCluster, until } from '../helpers/cluster.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { collabJson } from '../helpers/command.ts';
 import { type Connection, connectToBoth } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -23,11 +24,7 @@ t.test(
       config: { rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } },
     });
     t.teardown(() => server.kill());
-    const run = async (...args: string[]): Promise<string> => {
-      const { code, stdout, stderr } = await collab(...args, '--dir', server.dir, '--json');
-      if (code !== 0) t.fail(`collab ${args.join(' ')}: ${stderr}`);
-      return stdout;
-    };
+    const run = (...args: string[]): Promise<object> => collabJson(t, [...args, '--dir', server.dir]);
 
     /** Opens event streams until each worker has one. */
     const follow = async (): Promise<Stream[]> => {
