@@ -5,7 +5,8 @@ import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
+import { startService } from '../helpers/service.ts';
 
 /**
  * Opens the reference and waits until it shows the operations. Complaints of the page, and requests to others, fail the
@@ -28,12 +29,14 @@ async function openReference(t: Test, url: string): Promise<Page> {
 
 /** Serves what is at `url` below a path of another server, as a proxy does; returns the address of that server. */
 async function proxyBelow(t: Test, url: string, path: string): Promise<string> {
-  const proxy = createServer(({ url: asked = '', method = 'GET' }, response) => {
+  const proxy = createServer((received, response) => {
+    const { url: asked = '', method = 'GET', headers } = received;
     if (!asked.startsWith(`${path}/`)) return void response.writeHead(404).end();
-    request(url + asked.slice(path.length), { method }, (answer) => {
+    const sent = request(url + asked.slice(path.length), { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
-    }).end();
+    });
+    received.pipe(sent);
   });
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
@@ -42,58 +45,62 @@ async function proxyBelow(t: Test, url: string, path: string): Promise<string> {
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
-t.test('the API reference shows every operation, from this server alone', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1 });
-  t.teardown(() => cluster.kill());
-  const below = await openReference(t, `${await proxyBelow(t, cluster.url, '/comments')}/comments`);
-  t.equal(await below.locator('.opblock').count(), apiRoutes.length + 1, 'also below a path of a proxy');
-  t.match(await below.locator('.servers').innerText(), /\/comments\/api\/v1/);
-  const page = await openReference(t, cluster.url);
+t.test(
+  'the API reference shows every operation, from this server alone, also below a path of a proxy',
+  { skip: skipReason },
+  async (t) => {
+    const cluster = await demoServer(t);
+    // Its references are relative, so it works at the top of a server too.
+    const page = await openReference(t, `${await proxyBelow(t, cluster.url, '/comments')}/comments`);
+    t.match(await page.locator('.servers').innerText(), /\/comments\/api\/v1/);
+    t.equal(await page.title(), 'Collab API reference');
+    t.equal(await page.locator('.opblock').count(), apiRoutes.length + 1, 'the routes of the API, and the files');
+    await page.getByRole('heading', { name: /^Collab/ }).waitFor();
 
-  t.equal(await page.title(), 'Collab API reference');
-  t.equal(await page.locator('.opblock').count(), apiRoutes.length + 1, 'the routes of the API, and the files');
-  await page.getByRole('heading', { name: /^Collab/ }).waitFor();
+    const create = page.locator('.opblock', { hasText: 'Create a thread with its first comment' });
+    await create.locator('.opblock-summary-control').click();
+    await create.getByText('Idempotency-Key', { exact: false }).first().waitFor();
+    t.match(await create.locator('.opblock-section-request-body').innerText(), /This step fails on a fresh machine/);
+    t.match(
+      await create.locator('.responses-wrapper').innerText(),
+      /201[^]*th_1kdyak3sepgf6w7g09te[^]*400[^]*invalid_request[^]*429[^]*rate_limited/,
+    );
 
-  const create = page.locator('.opblock', { hasText: 'Create a thread with its first comment' });
-  await create.locator('.opblock-summary-control').click();
-  await create.getByText('Idempotency-Key', { exact: false }).first().waitFor();
-  t.match(await create.locator('.opblock-section-request-body').innerText(), /This step fails on a fresh machine/);
-  t.match(
-    await create.locator('.responses-wrapper').innerText(),
-    /201[^]*th_1kdyak3sepgf6w7g09te[^]*400[^]*invalid_request[^]*429[^]*rate_limited/,
-  );
+    const list = page.locator('.opblock', { hasText: 'List the threads of a room' });
+    await list.locator('.opblock-summary-control').click();
+    t.match(await list.locator('.parameters-container').innerText(), /resolved[^]*metadata/);
 
-  const list = page.locator('.opblock', { hasText: 'List the threads of a room' });
-  await list.locator('.opblock-summary-control').click();
-  t.match(await list.locator('.parameters-container').innerText(), /resolved[^]*metadata/);
-
-  await t.test('requests tried out as they open are answered, and do what they say', async (t) => {
-    await authorize(page, cluster.keys.secretKey);
-    t.match(await create.locator('.opblock-description').innerText(), /create the user first: PUT \/users\/\{userId\}/);
-    const putUser = page.locator('.opblock', { hasText: 'Create a user, or change the given fields' });
-    await putUser.locator('.opblock-summary-control').click();
-    await putUser.getByRole('button', { name: 'Try it out' }).click();
-    t.match(await execute(putUser), { status: 200 }, 'the author of the other examples');
-    await create.getByRole('button', { name: 'Try it out' }).click();
-    const ids = [await execute(create), await execute(create)].map(({ status, body }) => {
-      t.equal(status, 201, body);
-      return /"id": "(th_\w+)"/.exec(body)?.[1] ?? '';
+    await t.test('requests tried out as they open are answered, and do what they say', async (t) => {
+      await authorize(page, cluster.keys.secretKey);
+      t.match(
+        await create.locator('.opblock-description').innerText(),
+        /create the user first: PUT \/users\/\{userId\}/,
+      );
+      const putUser = page.locator('.opblock', { hasText: 'Create a user, or change the given fields' });
+      await putUser.locator('.opblock-summary-control').click();
+      await putUser.getByRole('button', { name: 'Try it out' }).click();
+      t.match(await execute(putUser), { status: 200 }, 'the author of the other examples');
+      await create.getByRole('button', { name: 'Try it out' }).click();
+      const ids = [await execute(create), await execute(create)].map(({ status, body }) => {
+        t.equal(status, 201, body);
+        return /"id": "(th_\w+)"/.exec(body)?.[1] ?? '';
+      });
+      t.not(ids[0], ids[1], 'a second request is not a repetition of the first');
+      await list.getByRole('button', { name: 'Try it out' }).click();
+      const { status, body, command } = await execute(list);
+      t.equal(status, 200, body);
+      for (const id of ids) t.match(body, id, 'no filter is set');
+      t.match(command, /\/api\/v1\/rooms\/docs-intro\/threads(?:\?sort=createdAt)?'/);
     });
-    t.not(ids[0], ids[1], 'a second request is not a repetition of the first');
-    await list.getByRole('button', { name: 'Try it out' }).click();
-    const { status, body, command } = await execute(list);
-    t.equal(status, 200, body);
-    for (const id of ids) t.match(body, id, 'no filter is set');
-    t.match(command, /\/api\/v1\/rooms\/docs-intro\/threads(?:\?sort=createdAt)?'/);
-  });
-});
+  },
+);
 
 t.test('nothing is there when docs is false', async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { docs: false } });
-  t.teardown(() => cluster.kill());
+  const service = await startService(t, { flags: { docs: 'false' } });
+  const [url = ''] = service.urls;
   for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.css'])
-    t.equal((await fetch(cluster.url + path)).status, 404, path);
-  t.equal((await fetch(`${cluster.url}/api/v1/openapi.json`)).status, 200);
+    t.equal((await fetch(url + path)).status, 404, path);
+  t.equal((await fetch(`${url}/api/v1/openapi.json`)).status, 200);
 });
 
 /** Enters a secret key. */

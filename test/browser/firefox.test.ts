@@ -1,15 +1,12 @@
 import t from 'tap';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { firefoxSkipReason, openFirefox } from '../helpers/firefox.ts';
 import { recordEverything, uploadRecordings } from '../helpers/recordings.ts';
 import { api } from '../helpers/widget-page.ts';
 
 t.test('the widget in Firefox', { skip: firefoxSkipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 2,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
   const page = await openFirefox(t);
   await page.open(`${cluster.url}/demo/page?user=ann`);

@@ -3,6 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
 import { api, openDemo } from '../helpers/widget-page.ts';
 
@@ -21,7 +22,7 @@ async function start(
   });
   let cluster = await startCluster({ workers: 1, folder, port });
   t.teardown(async () => {
-    await cluster.stop();
+    await cluster.kill();
     rmSync(folder.dir, { recursive: true, force: true });
   });
   const serverConnections = async (): Promise<number> => {
@@ -196,28 +197,26 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
     await last?.evaluate('leave()');
     await until(async () => (await rowsOf('ann')).length === 0);
   });
-});
 
-t.test('a tab whose leader holds the lock and does not answer connects by itself', { skip: skipReason }, async (t) => {
-  const { cluster } = await start(t);
-  const context = await (await openBrowser(t)).newContext();
-  const first = await openTab(t, context, cluster());
-  const name = await first.evaluate<string>(
-    `navigator.locks.query().then(({ held }) => held.find(({ name }) => name.endsWith(']')).name)`,
-  );
-  await first.evaluate('session.close()');
-  await first.evaluate(
-    `new Promise((resolve) => navigator.locks.request(${JSON.stringify(name)}, () => (resolve(), new Promise(() => {}))))`,
-  );
-  const second = await openTab(t, context, cluster());
-  t.strictSame(await ownSockets([second]), [1]);
-  await write(second, 'alone');
-  await allEqual(t, cluster(), [second]);
+  await t.test('a tab whose leader holds the lock and does not answer connects by itself', async (t) => {
+    const other = await browser.newContext();
+    const first = await openTab(t, other, cluster());
+    const name = await first.evaluate<string>(
+      `navigator.locks.query().then(({ held }) => held.find(({ name }) => name.endsWith(']')).name)`,
+    );
+    await first.evaluate('session.close()');
+    await first.evaluate(
+      `new Promise((resolve) => navigator.locks.request(${JSON.stringify(name)}, () => (resolve(), new Promise(() => {}))))`,
+    );
+    const second = await openTab(t, other, cluster());
+    t.strictSame(await ownSockets([second]), [1]);
+    await write(second, 'alone');
+    await allEqual(t, cluster(), [second]);
+  });
 });
 
 t.test('widgets with share-connection have one connection', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({ workers: 1, config: { demo: true } });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const context = await (await openBrowser(t)).newContext();
   await context.addInitScript(`
     globalThis.own = 0;

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
@@ -12,11 +13,7 @@ const picture = (name: string): string =>
   `transfer.items.add(new File([Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC'), (letter) => letter.charCodeAt(0))], '${name}', { type: 'image/png' }));`;
 
 t.test('what the widget shows beside the page', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(t, context, await servePage(t, cluster, table));

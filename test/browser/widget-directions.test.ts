@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { api, field, live, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 const HEBREW = 'דנה כהן';
@@ -16,11 +17,7 @@ const strings = {
 };
 
 t.test('names in sentences that run in the other direction', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const browser = await openBrowser(t);
   const bob = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'bob');
 

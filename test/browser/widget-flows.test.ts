@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { api, commentMenu, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
@@ -24,11 +25,7 @@ async function remove(page: Page, text: string): Promise<void> {
 }
 
 t.test('what two users do on one page', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 2,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport });
   const ann = await openDemo(t, context, cluster, 'ann');

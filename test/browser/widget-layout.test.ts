@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { type Cluster, startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { api, field, openDemo, popover } from '../helpers/widget-page.ts';
 
 /** Opens a thread of the demo page with a comment of each text, as ann. */
@@ -26,11 +27,7 @@ async function openThread(
 }
 
 t.test('the layout of the widget in a browser', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const page = await openThread(t, cluster, ['The first', 'The second']);
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
   const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression));

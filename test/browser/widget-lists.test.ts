@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, comment, live, openPage, pin } from '../helpers/widget-page.ts';
 
@@ -36,11 +37,7 @@ const changes: Readonly<Record<string, Rows>> = {
 };
 
 t.test('pins in lists whose rows have the same text', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(
     t,

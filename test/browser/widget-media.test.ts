@@ -3,7 +3,8 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { picture, wav } from '../fixtures/media.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { recordEverything, uploadRecordings } from '../helpers/recordings.ts';
 import { api, comment, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
@@ -13,9 +14,6 @@ interface Chosen {
   readonly mimeType: string;
   readonly buffer: Buffer;
 }
-
-/** Chromium's own microphone, which needs no permission and no hardware. */
-const microphone = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
 
 /** A video of half a second that this browser has recorded. */
 async function recordVideo(page: Page): Promise<Buffer> {
@@ -53,12 +51,8 @@ async function hand(page: Page, event: 'drop' | 'paste', { name, mimeType, buffe
 }
 
 t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 2,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
-  const browser = await openBrowser(t, microphone);
+  const cluster = await demoServer(t);
+  const browser = await openBrowser(t);
   const viewport = { width: 1200, height: 900 };
   const ann = await openDemo(t, await browser.newContext({ viewport }), cluster, 'ann');
   const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob');

@@ -4,16 +4,13 @@ import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { serveHtml, servePage } from '../helpers/own-page.ts';
 import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openPage(
     t,

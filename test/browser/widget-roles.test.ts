@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import {
   api,
@@ -16,11 +17,7 @@ import {
 } from '../helpers/widget-page.ts';
 
 t.test('the widget shows what the role of the user may do', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const context = await (
     await openBrowser(t)
   ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });

@@ -1,16 +1,13 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, live, openPage, popover } from '../helpers/widget-page.ts';
 
 t.test('the styles of the widget', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const browser = await openBrowser(t);
   for (const [userId, name] of [
     ['ann', 'Ann'],

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { serveHtml, servePage } from '../helpers/own-page.ts';
 import { api, commentMenu, field, openDemo, openPage, popover } from '../helpers/widget-page.ts';
 
@@ -8,11 +9,7 @@ const root = "document.querySelector('collab-comments').shadowRoot";
 const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
 
 t.test('an open thread and the list of threads', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const browser = await openBrowser(t);
   const page = await openDemo(
     t,

@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { api, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 const REFUSED = 'notes.txt cannot be attached.';
@@ -52,11 +53,7 @@ async function dropOnPanel(page: Page): Promise<void> {
 }
 
 t.test('messages cover nothing that is needed and stay within the window', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 800 } });
   const { thread } = (await (
     await api(cluster, 'POST', '/rooms/demo/threads', {

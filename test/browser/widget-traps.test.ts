@@ -1,16 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('in the widget on a page that traps the focus in a dialog', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.stop());
+  const cluster = await demoServer(t);
   const html = await readFile(new URL('pages/traps.html', import.meta.url), 'utf8');
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
   const page = await openPage(t, context, await servePage(t, cluster, html));

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, comment, commentMenu, field, live, openPage, popover } from '../helpers/widget-page.ts';
 
@@ -20,11 +21,7 @@ const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
 const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector('.popover .composer textarea')";
 
 t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 1,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);

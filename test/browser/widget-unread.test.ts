@@ -1,14 +1,11 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { api, field, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('what is unread', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 2,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   const browser = await openBrowser(t);
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
   const bob = await openDemo(t, context, cluster, 'bob');

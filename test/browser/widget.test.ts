@@ -1,6 +1,6 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster } from '../helpers/cluster.ts';
+import { demoServer } from '../helpers/demo-server.ts';
 import { serveHtml } from '../helpers/own-page.ts';
 import { api, comment, live, openDemo, openPage, pin, popover, violations } from '../helpers/widget-page.ts';
 
@@ -10,11 +10,7 @@ const picture = Buffer.from(
 );
 
 t.test('the widget in a browser', { skip: skipReason }, async (t) => {
-  const cluster = await startCluster({
-    workers: 2,
-    config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } },
-  });
-  t.teardown(() => cluster.kill());
+  const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
   const browser = await openBrowser(t);

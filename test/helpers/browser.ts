@@ -12,6 +12,9 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
+  // Chromium's own microphone, which needs no permission and no hardware.
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
 ];
 
 const found = places.find((place) => existsSync(place));
@@ -35,11 +38,11 @@ export interface TestBrowser {
  */
 let shared: Promise<Browser> | undefined;
 
-/** Gives a test a browser. With more flags of Chromium, the browser is one of its own, which ends with the test. */
-export async function openBrowser(t: Test, more: readonly string[] = []): Promise<TestBrowser> {
+/** Gives a test a browser. */
+export async function openBrowser(t: Test): Promise<TestBrowser> {
   // Without the runner nothing ends the process while a browser runs.
-  const own = more.length > 0 || process.env['TEST_BUILD'] === undefined;
-  const browser = await (own ? launch(more) : sharedBrowser());
+  const own = process.env['TEST_BUILD'] === undefined;
+  const browser = await (own ? launch() : sharedBrowser());
   if (own) t.teardown(() => browser.close());
   const newContext: TestBrowser['newContext'] = async (options) => {
     const context = await browser.newContext(options);
@@ -52,7 +55,7 @@ export async function openBrowser(t: Test, more: readonly string[] = []): Promis
 
 /** The browser that files share, or a new one if it has crashed. */
 async function sharedBrowser(): Promise<Browser> {
-  shared ??= launch([]);
+  shared ??= launch();
   const browser = await shared.catch((error: unknown) => {
     shared = undefined;
     throw error;
@@ -62,7 +65,7 @@ async function sharedBrowser(): Promise<Browser> {
   return sharedBrowser();
 }
 
-function launch(more: readonly string[]): Promise<Browser> {
+function launch(): Promise<Browser> {
   if (found === undefined) throw new Error(`a browser is required, and there is none at ${places.join(', ')}`);
-  return chromium.launch({ executablePath: found, args: [...flags, ...more] });
+  return chromium.launch({ executablePath: found, args: flags });
 }

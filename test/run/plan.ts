@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 
 /** Files of one process at most: the tests of one process share a core. */
 const GROUP_SIZE = 12;
+/** The same for a folder of `SHARED`, where a process has a browser and a server. */
+const SHARED_GROUP_SIZE = 16;
 
 /** Folders in the order in which they begin: those with the longest files first. */
 const FIRST = [
@@ -15,7 +17,6 @@ const FIRST = [
   'client',
   'workers',
   'deploy',
-  'examples',
   'demo',
   'spec',
   'realtime',
@@ -50,7 +51,7 @@ export function planJobs(files: readonly string[]): string[][] {
     .flatMap(([folder, members]) => {
       const alone = members.filter((file) => !SHARED.includes(folder) && OWN_PROCESS.test(readFileSync(file, 'utf8')));
       const shared = members.filter((file) => !alone.includes(file));
-      const count = Math.ceil(shared.length / GROUP_SIZE);
+      const count = Math.ceil(shared.length / (SHARED.includes(folder) ? SHARED_GROUP_SIZE : GROUP_SIZE));
       // Every count-th file, so that long neighbours, such as the parts of one suite, are in different processes.
       const groups = Array.from({ length: count }, (_, i) => shared.filter((_file, k) => k % count === i));
       return [...alone.map((file) => [file]), ...groups];

@@ -197,7 +197,6 @@ t.test('pages', { skip: skipReason }, async (t) => {
   for (const { name, text, script } of pages) {
     await t.test(`${name} | shows the thread as the user of the token endpoint`, async (t) => {
       const page = await browser.newPage();
-      page.setDefaultTimeout(10_000);
       page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) t.fail(`the page logged: ${message.text()}`);
