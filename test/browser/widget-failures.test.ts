@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { type Cluster, collab, initFolder, startCluster } from '../helpers/cluster.ts';
+import { type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
+import { collab } from '../helpers/command.ts';
 import { serveHtml } from '../helpers/own-page.ts';
 import { api, field, live, openDemo, openPage, pin, popover, reconnected } from '../helpers/widget-page.ts';
 
@@ -103,7 +104,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     'too many writes: the refused comment is in its field again, in front of what was typed since',
     async (t) => {
       const limit = (writes: string): Promise<unknown> =>
-        collab('env', 'update', 'default', '--quotas', `userWritesPerMinute=${writes}`, '--dir', folder.dir);
+        collab(['env', 'update', 'default', '--quotas', `userWritesPerMinute=${writes}`, '--dir', folder.dir]);
       t.match(await limit('1'), { code: 0 });
       const workers = cluster.pids('web');
       const send = async (text: string): Promise<void> => {
@@ -131,7 +132,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
   await t.test('an origin that is not allowed', async (t) => {
     const url = await pageWithTokens(t, cluster, await tokenOf(cluster, 300));
     const origins = (list: string): Promise<unknown> =>
-      collab('env', 'update', 'default', '--allowed-origins', list, '--dir', folder.dir);
+      collab(['env', 'update', 'default', '--allowed-origins', list, '--dir', folder.dir]);
     t.match(await origins('https://elsewhere.example'), { code: 0 });
     const page = await openPage(t, await browser.newContext({ viewport }), url, /./);
     const reason = `This site may not use the comments. Its owner has to add ${new URL(url).origin} to the allowed origins.`;
@@ -153,11 +154,11 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
 
   await t.test('a key that is revoked while someone types', async (t) => {
     await field(bob).fill('Typed when the key went');
-    const keys = (await collab('key', 'list', '--env', 'default', '--dir', folder.dir, '--json')).stdout;
+    const keys = (await collab(['key', 'list', '--env', 'default', '--dir', folder.dir, '--json'])).stdout;
     const { id } = (JSON.parse(keys) as { items: { id: string; kind: string }[] }).items.find(
       ({ kind }) => kind === 'publishable',
     ) ?? { id: '' };
-    t.match(await collab('key', 'revoke', id, '--yes', '--dir', folder.dir), { code: 0 });
+    t.match(await collab(['key', 'revoke', id, '--yes', '--dir', folder.dir]), { code: 0 });
     const reason = 'This page’s key is not valid. Ask the owner of this page to check the publishable key.';
     await bob.getByText(reason).waitFor();
     t.equal(await field(bob).inputValue(), 'Typed when the key went');

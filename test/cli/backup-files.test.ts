@@ -88,7 +88,7 @@ t.test('backups of a server that keeps deleting files contain every file that th
       const [oldest] = living.splice(0, 1);
       await api(server, 'DELETE', `/comments/${oldest?.comment}`);
       // Some file is deleted at any moment of a backup all the same, and the processor has time for other tests.
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
   })();
   const made: BackupOutput[] = [];

@@ -4,7 +4,8 @@ import { MetricsTotals } from '../../src/observability/metrics-totals.ts';
 import { openMetrics } from '../../src/cluster/metrics-server.ts';
 import { metricFamilies, Metrics } from '../../src/observability/metrics.ts';
 import { version } from '../../src/model/version.ts';
-import { collab, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { collab } from '../helpers/command.ts';
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
 import { readSource } from '../helpers/sources.ts';
 import { TestSocket } from '../helpers/socket.ts';
@@ -131,14 +132,15 @@ t.test('a port in use is a clear start error', async (t) => {
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as { port: number };
   const folder = await initFolder({ metrics: { port } });
-  const end = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
+  const end = await collab(['start', '--dir', folder.dir, '--port', '0', '--workers', '1']);
   t.match(end, {
     code: 1,
     stderr: new RegExp(
       `Port ${port} on 127.0.0.1 is in use by another program. Stop that program, or choose another port with metrics.port`,
     ),
   });
-  t.match(await collab('status', '--dir', folder.dir, '--json'), { stdout: /"running":false/ }, 'and nothing runs');
+  const status = await collab(['status', '--dir', folder.dir, '--json'], { inside: true });
+  t.match(status, { stdout: /"running":false/ }, 'and nothing runs');
 });
 
 t.test('a cluster of two workers counts requests, sockets, events and commits', async (t) => {
