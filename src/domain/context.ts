@@ -33,6 +33,8 @@ export interface Context {
    * server.
    */
   readonly operator?: AuditActor | undefined;
+  /** The base-2 logarithm of the cost of password hashes; that of passwords.ts when absent. Only tests set it. */
+  readonly passwordLn?: number | undefined;
 }
 
 /** The blobs and media of a context. Throws if the process has none, which is a programming error. */

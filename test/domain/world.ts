@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { CHEAP_LN } from '../doubles/cheap-passwords.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
@@ -42,7 +43,7 @@ export async function createWorld(t: Test): Promise<World> {
   const peerStore = new MemoryStore(database);
   const crdt = new CrdtService(new YjsThread(), { crdt: { mergeSecondsPerMinute: 0 } });
   t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
-  const ctx: Context = { store, shared, clock, crdt };
+  const ctx: Context = { store, shared, clock, crdt, passwordLn: CHEAP_LN };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
   const backend: BackendActor = {
     kind: 'backend',

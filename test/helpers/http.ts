@@ -14,6 +14,7 @@ import { socketSchemas } from '../../src/realtime/socket-schemas.ts';
 import { attachHttp, type Http, type HttpDeps } from '../../src/http/server.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import { CHEAP_LN } from '../doubles/cheap-passwords.ts';
 import { createLogger, type Logger } from '../../src/observability/log.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
 import type { Blobs } from '../../src/ports/blobs.ts';
@@ -40,6 +41,8 @@ export interface TestServerOptions {
   readonly flags?: Readonly<Record<string, string>>;
   readonly demo?: HttpDeps['demo'];
   readonly streamHeartbeatMs?: number;
+  /** Hashes passwords as the product does, each in half a second. */
+  readonly realPasswords?: true;
   readonly log?: Logger;
   /** The server to attach everything to, instead of `newServer()`. */
   readonly server?: HttpServer;
@@ -82,7 +85,8 @@ export interface TestServer {
 
 export async function startTestServer(t: Test, options: TestServerOptions = {}): Promise<TestServer> {
   const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = newShared() } = options;
-  const ctx: Context = { store, shared, clock, blobs: options.blobs };
+  const passwordLn = options.realPasswords === true ? undefined : CHEAP_LN;
+  const ctx: Context = { store, shared, clock, blobs: options.blobs, passwordLn };
   const dir = tmpdir();
   const flags = { 'rateLimit.exempt': '127.0.0.0/8', dataDir: dir, ...options.flags };
   const config = loadConfig({ dir, env: {}, flags });

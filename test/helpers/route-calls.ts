@@ -84,7 +84,7 @@ const onePixel = Buffer.concat([
 export const ADMIN = { email: 'root@example.com', password: 'correct horse battery' };
 const sessions = new WeakMap<Context, string>();
 
-/** The token of a session of the admin of a service. Both are made when there is none: hashing takes a second. */
+/** The token of a session of the admin of a service. Both are made when there is none. */
 export async function adminSession({ ctx }: Service): Promise<string> {
   const known = sessions.get(ctx);
   if (known !== undefined && (await isOpen(ctx, known))) return known;

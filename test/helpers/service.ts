@@ -13,6 +13,7 @@ import { createKey } from '../../src/domain/access/keys.ts';
 import type { KeyCreate } from '../../src/model/environments/key.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import { signUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
+import { CHEAP_LN } from '../doubles/cheap-passwords.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
@@ -101,7 +102,7 @@ export async function startService(
   for (let number = 1; number <= workers; number++) {
     const opened = await openContext(config);
     const shared = newShared(opened.ctx.shared);
-    const ctx: Context = { ...opened.ctx, shared, clock, filters };
+    const ctx: Context = { ...opened.ctx, shared, clock, filters, passwordLn: CHEAP_LN };
     const [primary, channel] = channelPair();
     relay.add(primary);
     const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId: `web-${number}`, port: 0 });

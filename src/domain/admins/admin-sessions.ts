@@ -105,12 +105,12 @@ export async function sweepAdminSessions(ctx: Context): Promise<void> {
 async function verifyLogin(ctx: Context, key: string, password: string): Promise<OpenedSession> {
   await requireNotLocked(ctx, key);
   const admin = await findAdmin(ctx.store, key);
-  const matches = await passwordMatches(password, admin?.passwordHash ?? null);
+  const matches = await passwordMatches(ctx, password, admin?.passwordHash ?? null);
   if (admin === undefined || !matches) {
     await recordFailure(ctx, key);
     throw invalidLogin();
   }
-  const passwordHash = isOutdated(admin.passwordHash) ? await hashPassword(password) : admin.passwordHash;
+  const passwordHash = isOutdated(ctx, admin.passwordHash) ? await hashPassword(ctx, password) : admin.passwordHash;
   return openSession(ctx, key, { ...admin, passwordHash });
 }
 

@@ -18,7 +18,7 @@ export async function createAdmin(ctx: Context, email: string, password: string)
   if (address.length > MAX_EMAIL_LENGTH || !isEmailAddress(address))
     throw invalidField('email', 'must be an email address', address);
   checkPassword(password);
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPassword(ctx, password);
   const key = adminKeyOf(email);
   return ctx.store.transact(async (tx) => {
     if ((await tx.get(ADMINS, key)) !== undefined)
@@ -51,7 +51,7 @@ export async function listAdmins(ctx: Context): Promise<Admin[]> {
  */
 export async function setAdminPassword(ctx: Context, email: string, password: string): Promise<Admin> {
   checkPassword(password);
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPassword(ctx, password);
   const key = adminKeyOf(email);
   return ctx.store.transact(async (tx) => {
     const admin = await requireAdmin(tx, key, email);

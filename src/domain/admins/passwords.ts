@@ -1,6 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { CollabError } from '../../model/errors.ts';
+import type { Context } from '../context.ts';
 
 /** The scrypt parameters of a hash, with `N = 2^ln`. */
 interface Cost {
@@ -8,6 +9,8 @@ interface Cost {
   readonly r: number;
   readonly p: number;
 }
+
+type PasswordContext = Pick<Context, 'passwordLn'>;
 
 interface ParsedHash {
   readonly cost: Cost;
@@ -42,16 +45,17 @@ export function checkPassword(password: string): void {
 }
 
 /** Hashes the password with a random salt, as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format). */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(ctx: PasswordContext, password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const key = await deriveKey(password, salt, COST);
-  return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${unpadded(salt)}$${unpadded(key)}`;
+  const cost = costOf(ctx);
+  const key = await deriveKey(password, salt, cost);
+  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${unpadded(salt)}$${unpadded(key)}`;
 }
 
 /** Whether the hash is of this password. False for a null hash, after the same computing time. */
-export async function passwordMatches(password: string, hash: string | null): Promise<boolean> {
+export async function passwordMatches(ctx: PasswordContext, password: string, hash: string | null): Promise<boolean> {
   if (hash === null) {
-    await deriveKey(password, randomBytes(SALT_BYTES), COST);
+    await deriveKey(password, randomBytes(SALT_BYTES), costOf(ctx));
     return false;
   }
   const { cost, salt, key } = parseHash(hash);
@@ -59,10 +63,13 @@ export async function passwordMatches(password: string, hash: string | null): Pr
 }
 
 /** Whether the hash was made with lower cost parameters than today's. */
-export function isOutdated(hash: string): boolean {
+export function isOutdated(ctx: PasswordContext, hash: string): boolean {
   const { ln, r, p } = parseHash(hash).cost;
-  return ln < COST.ln || r < COST.r || p < COST.p;
+  const cost = costOf(ctx);
+  return ln < cost.ln || r < cost.r || p < cost.p;
 }
+
+const costOf = ({ passwordLn = COST.ln }: PasswordContext): Cost => ({ ...COST, ln: passwordLn });
 
 function deriveKey(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
   return scryptAsync(password.normalize('NFKC'), salt, KEY_BYTES, { N: 2 ** ln, r, p, maxmem: MAX_MEMORY });
