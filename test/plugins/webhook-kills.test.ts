@@ -6,9 +6,9 @@ import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
-const KILLS = 24 * CRASH_FACTOR;
+const KILLS = 8 * CRASH_FACTOR;
 /** The primary waits longer before each replacement, so the server is started again after so many. */
-const KILLS_PER_START = 6;
+const KILLS_PER_START = 4;
 const WRITERS = 4;
 /** Jobs that a killed worker was running wait for the end of their lease, so the load must go on without them. */
 const MAX_UNDELIVERED = 1_000;
