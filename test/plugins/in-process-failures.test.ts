@@ -1,54 +1,37 @@
-import t from 'tap';
+import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import t from 'tap';
 import { initFolder, stablePort, until } from '../helpers/cluster.ts';
-import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
+import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
 
 const use = fileURLToPath(new URL('../fixtures/plugins/thoughtless.mjs', import.meta.url));
 
+const port = await stablePort();
+const folder = await initFolder({
+  rateLimit: { perMinute: 1_000_000 },
+  metrics: { port },
+  workerTimeoutSeconds: 2,
+  plugins: [{ use }],
+});
+t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+const cluster = await startPluginCluster(t, folder);
+const threadId = await cluster.thread('first');
+
 /** Calls a route of the plugin. */
-async function route({ url, keys }: PluginCluster, path: string): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`${url}/api/v1/plugins/thoughtless/default/${path}`, {
-    headers: { authorization: `Bearer ${keys.secretKey}` },
+async function route(path: string): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${cluster.url}/api/v1/plugins/thoughtless/default/${path}`, {
+    headers: { authorization: `Bearer ${cluster.keys.secretKey}` },
   });
   return { status: answer.status, text: await answer.text() };
 }
 
-t.test('hooks in a web worker that throw values that are no errors fail like others, and are named', async (t) => {
-  const cluster = await startPluginCluster(t, [{ use }]);
-  const threadId = await cluster.thread('first');
-  for (const [body, reason] of [
-    ['throw null', 'null'],
-    ['throw an object without a text', 'a value without a text was thrown'],
-  ]) {
-    t.match(await cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body }), {
-      status: 403,
-      body: { error: 'The content could not be checked. Try again later' },
-    });
-    t.match(
-      await cluster.logged((line) => line['msg'] === 'a filter of a plugin failed' && line['reason'] === reason),
-      { plugin: 'thoughtless', hook: 'comment.create' },
-    );
-  }
-  t.match(await route(cluster, 'nothing'), { status: 500, text: /The plugin thoughtless failed/ });
-  t.match(await cluster.logged(({ msg }) => msg === 'a route of a plugin failed'), { plugin: 'thoughtless' });
-});
-
 t.test('a hook that blocks its web worker is named by the log and the metrics when the worker is killed', async (t) => {
-  const port = await stablePort();
-  const folder = await initFolder({
-    rateLimit: { perMinute: 1_000_000 },
-    metrics: { port },
-    workerTimeoutSeconds: 2,
-    plugins: [{ use }],
-  });
-  const cluster = await startPluginCluster(t, folder);
-  const threadId = await cluster.thread('first');
   const comment = (body: string) => cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body });
   const loops: readonly [start: () => Promise<unknown>, hook: string][] = [
     [() => comment('loop'), 'comment.create'],
     [() => comment('loop later'), 'comment.create'],
-    [() => route(cluster, 'loop'), 'GET loop'],
+    [() => route('loop'), 'GET loop'],
   ];
   const kills = (): Record<string, unknown>[] => cluster.log().filter(({ hung }) => hung !== undefined);
   for (const [at, [start, hook]] of loops.entries()) {
@@ -75,4 +58,22 @@ t.test('a hook that blocks its web worker is named by the log and the metrics wh
       { hook: 'comment.create', plugin: 'thoughtless', value: 2 },
     ],
   );
+});
+
+t.test('hooks in a web worker that throw values that are no errors fail like others, and are named', async (t) => {
+  for (const [body, reason] of [
+    ['throw null', 'null'],
+    ['throw an object without a text', 'a value without a text was thrown'],
+  ]) {
+    t.match(await cluster.call('POST', `/threads/${threadId}/comments`, { userId: 'ann', body }), {
+      status: 403,
+      body: { error: 'The content could not be checked. Try again later' },
+    });
+    t.match(
+      await cluster.logged((line) => line['msg'] === 'a filter of a plugin failed' && line['reason'] === reason),
+      { plugin: 'thoughtless', hook: 'comment.create' },
+    );
+  }
+  t.match(await route('nothing'), { status: 500, text: /The plugin thoughtless failed/ });
+  t.match(await cluster.logged(({ msg }) => msg === 'a route of a plugin failed'), { plugin: 'thoughtless' });
 });

@@ -8,7 +8,7 @@ interface Report {
   readonly checks: readonly { name: string; level: string; finding: string; remedy: string | null }[];
 }
 
-t.test('a server runs without an optional plugin that cannot be loaded; /readyz and doctor say so', async (t) => {
+t.test('a server runs without an optional plugin that cannot be loaded; log, /readyz and doctor say so', async (t) => {
   const cluster = await startCluster({
     workers: 1,
     config: { plugins: [{ use: './missing.mjs', optional: true }, { use: 'moderation-rules' }] },
@@ -17,6 +17,11 @@ t.test('a server runs without an optional plugin that cannot be loaded; /readyz 
   const answer = await fetch(`${cluster.url}/readyz`);
   t.equal(answer.status, 200);
   t.match(await answer.json(), { status: 'ok', missingPlugins: 1 });
+  t.ok(
+    cluster
+      .log()
+      .some(({ level, reason }) => level === 'warn' && /missing\.mjs: there is no such module/.test(String(reason))),
+  );
   const doctor = async () => {
     const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');
     return { code, checks: (JSON.parse(stdout) as Report).checks.filter(({ name }) => name === 'plugins') };

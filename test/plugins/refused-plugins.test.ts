@@ -1,26 +1,40 @@
-import t from 'tap';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../src/config/load.ts';
+import { checkPlugins } from '../../src/plugins/loading/check-plugin.ts';
 import { collab } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plugins/${name}.mjs`, import.meta.url));
 
-/** Starts a server with a configuration that it must refuse, and returns what it says. */
-async function refusal(
-  plugins: readonly object[],
-  env: Readonly<Record<string, string>>,
-): Promise<{ code: number | null; stderr: string }> {
-  const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
+interface Refused {
+  readonly plugins: readonly object[];
+  /** What is bad about the fixture of that name. */
+  readonly bad?: string;
+}
+
+/** What `start` says of a configuration that it must refuse, after its check of plugins, and without its process. */
+async function refusal(t: Test, { plugins, bad = '' }: Refused): Promise<string> {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+  process.env['BAD'] = bad;
   try {
-    writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
-    return await collab(['start', '--dir', dir, '--port', '0'], { env });
+    const config = loadConfig({ dir, env: {}, flags: {} });
+    await checkPlugins(config.plugins, config.publicUrl);
+    return 'nothing was refused';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   } finally {
-    rmSync(dir, { recursive: true, force: true });
+    delete process.env['BAD'];
   }
 }
+
+/** Which of the rows are tried with the command itself: a module, a setup, and an entry. */
+const STARTED = ['a module that throws', 'a setup that throws', 'an unknown field of an entry'];
 
 const rows: readonly [what: string, plugins: readonly object[], bad: string, message: RegExp][] = [
   ['a missing path', [{ use: './nowhere.mjs' }], '', /nowhere\.mjs: there is no such module/],
@@ -162,10 +176,22 @@ const rows: readonly [what: string, plugins: readonly object[], bad: string, mes
 
 t.test('the server refuses to start with a bad plugin, and says which and why', async (t) => {
   for (const [what, plugins, bad, message] of rows) {
-    const { code, stderr } = await refusal(plugins, { BAD: bad });
-    t.equal(code, 2, what);
-    t.match(stderr, message, what);
-    t.notMatch(stderr, / at .*\.(?:js|ts):\d+/, `${what}: no stack`);
+    const said = await refusal(t, { plugins, bad });
+    t.match(said, message, what);
+    t.notMatch(said, / at .*\.(?:js|ts):\d+/, `${what}: no stack`);
+  }
+});
+
+t.test('a start that refuses a plugin exits with 2, one line and what to do', async (t) => {
+  for (const [, plugins, bad, message] of rows.filter(([what]) => STARTED.includes(what))) {
+    const dir = tempFolder(t);
+    writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+    const { code, stderr } = await collab(['start', '--dir', dir, '--port', '0'], { env: { BAD: bad } });
+    t.equal(code, 2);
+    t.match(stderr, message);
+    t.match(stderr, /^collab: .*\n/);
+    t.notMatch(stderr, / at .*\.(?:js|ts):\d+/, 'no stack');
+    t.strictSame(readdirSync(dir), ['config.json'], 'nothing was created');
   }
 });
 
@@ -176,10 +202,8 @@ t.test('a module that Node reads as CommonJS is refused with what to change', as
   for (const [name, source] of Object.entries({ imports: "import 'node:fs';", exports: 'export default {};' })) {
     const file = join(dir, `${name}.js`);
     writeFileSync(file, source);
-    const { code, stderr } = await refusal([{ use: file }], {});
-    t.equal(code, 2);
     t.match(
-      stderr,
+      await refusal(t, { plugins: [{ use: file }] }),
       /its module failed to load: .*; plugins are ES modules: name the file \.mjs, or set "type": "module" in the package\.json of its folder/,
     );
   }
