@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
-import { type Cluster, collab, type Folder, startCluster } from './cluster.ts';
+import { type Cluster, type Folder, startCluster } from './cluster.ts';
+import { collab } from './command.ts';
 
 /** The answer of the API. */
 export interface ApiAnswer {
@@ -48,7 +49,7 @@ export async function startPluginCluster(
       return (created.body['thread'] as { id: string }).id;
     },
     run: async (...args) => {
-      const { code, stdout, stderr } = await collab(...args, '--env', 'default', '--dir', dir, '--json');
+      const { code, stdout, stderr } = await collab([...args, '--env', 'default', '--dir', dir, '--json']);
       if (code !== 0) throw new Error(`collab ${args.join(' ')} failed: ${stderr}`);
       return JSON.parse(stdout) as never;
     },

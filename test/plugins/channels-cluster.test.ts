@@ -1,10 +1,13 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { collab, until } from '../helpers/cluster.ts';
+import { until } from '../helpers/cluster.ts';
+import { collab, collabJson } from '../helpers/command.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { newBrowser } from '../helpers/push-receiver.ts';
 import { type Received, type Receiver, startReceiver } from '../helpers/receiver.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
 import { userToken } from '../helpers/user-token.ts';
 
 interface Added {
@@ -16,12 +19,14 @@ interface Added {
 const typesOf = ({ received }: Receiver): string[] =>
   received.map(({ body }) => (JSON.parse(body.toString()) as { type: string }).type);
 
+const slack = await startReceiver(t);
+const cluster = await startPluginCluster(t, [
+  { use: 'webhook', allowPrivate: true },
+  { use: 'slack', allowPrivate: true, config: { targets: [{ url: slack.url }] } },
+]);
+
 t.test('a comment arrives by webhook and in Slack', async (t) => {
-  const [hook, slack] = [await startReceiver(t), await startReceiver(t)];
-  const cluster = await startPluginCluster(t, [
-    { use: 'webhook', allowPrivate: true },
-    { use: 'slack', allowPrivate: true, config: { targets: [{ url: slack.url }] } },
-  ]);
+  const hook = await startReceiver(t);
   const added = await cluster.run<Added>('webhook', 'add', '--url', hook.url);
   t.match(added, { id: /^wh_/, url: hook.url, secret: /^whsec_/ });
   await cluster.thread('Hello <!channel>');
@@ -133,7 +138,7 @@ t.test('a burst of comments is posted as fast as the target takes messages, and 
 
 t.test('a webhook that is tried again after its user was erased has no personal data', async (t) => {
   const hook = await startReceiver(t, 500);
-  const { call, run } = await startPluginCluster(t, [{ use: 'webhook', allowPrivate: true }]);
+  const { call, run } = cluster;
   await run('webhook', 'add', '--url', hook.url, '--events', 'user.updated');
   await call('PUT', '/users/zoe', { name: 'Zoe Example', metadata: { phone: '555' } });
   const about = () =>
@@ -150,7 +155,6 @@ t.test('a webhook that is tried again after its user was erased has no personal 
 
 t.test('an endpoint that does not answer delays no other', async (t) => {
   const [silent, healthy] = [await startReceiver(t, () => {}), await startReceiver(t)];
-  const cluster = await startPluginCluster(t, [{ use: 'webhook', allowPrivate: true }]);
   await cluster.run('webhook', 'add', '--url', silent.url);
   await cluster.run('webhook', 'add', '--url', healthy.url);
   for (let i = 0; i < 50; i++) await cluster.thread(`Thread ${i}`);
@@ -161,10 +165,12 @@ t.test('an endpoint that does not answer delays no other', async (t) => {
 t.test('requests to private and local addresses are refused in every form', async (t) => {
   const local = await startReceiver(t);
   const port = new URL(local.url).port;
-  const cluster = await startPluginCluster(t, []);
+  const dir = tempFolder(t);
+  await newFolder(dir);
+  const at = ['--env', 'default', '--dir', dir];
   for (const host of ['localhost', '2130706433', '[::ffff:127.0.0.1]', '169.254.169.254']) {
-    const { id } = await cluster.run<Added>('webhook', 'add', '--url', `http://${host}:${port}/`);
-    const { code, stdout } = await collab('webhook', 'test', id, '--env', 'default', '--dir', cluster.dir, '--json');
+    const { id } = await collabJson<Added>(t, ['webhook', 'add', '--url', `http://${host}:${port}/`, ...at]);
+    const { code, stdout } = await collab(['webhook', 'test', id, ...at, '--json']);
     t.equal(code, 1, host);
     t.match(JSON.parse(stdout), { ok: false, status: null, reason: /private|local|public|special/i }, host);
   }
