@@ -148,6 +148,13 @@ t.test('messages cover nothing that is needed and stay within the window', { ski
     await page.evaluate(`${widget}.startComment()`);
     t.ok(await isReached('.hint button'));
     t.ok(await isReached('.toast button'), 'while a place is chosen');
+    const [above, beside, below] = await page.evaluate<[number, number, number]>(`(() => {
+      const toasts = ${widget}.shadowRoot.querySelector('.root > .toasts');
+      const first = toasts.querySelector('.toast');
+      const last = [...toasts.querySelectorAll('.toast')].at(-1);
+      return [first.offsetTop, first.offsetLeft, toasts.scrollHeight - last.offsetTop - last.offsetHeight];
+    })()`);
+    t.ok(above >= 20 && beside >= 32 && below >= 44, `its shadow has room: ${above}, ${beside}, ${below}`);
     await page.locator('collab-comments .hint button').focus();
     await page.keyboard.press('Escape');
     await page.locator('collab-comments .hint').waitFor({ state: 'detached' });
