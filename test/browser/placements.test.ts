@@ -24,7 +24,8 @@ const anchoring = async (): Promise<string> => {
     export { locate, readPosition } from './locate.ts';
     export { readFingerprint } from './fingerprint.ts';
     export { PageIndex } from './page-index.ts';
-    export { select } from './selector.ts';`;
+    export { select } from './selector.ts';
+    export { AnchorTracker } from './tracker.ts';`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: 'src/widget/anchoring', loader: 'ts' },
     bundle: true,
@@ -217,6 +218,39 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
       true,
       'the selector of the position leads to the host',
     );
+  });
+
+  await t.test('to follow 100 pins takes little more than to read where their elements are', async (t) => {
+    const { frame, rects } = await page.evaluate<{ frame: number; rects: number }>(`(async () => {
+      document.body.innerHTML = Array.from({ length: 200 }, (_, index) => '<p style="float: left; margin: 4px">Cell ' + index + '</p>').join('') + '<x-apart></x-apart>';
+      const elements = [...document.querySelectorAll('p')].slice(0, 100);
+      const real = requestAnimationFrame;
+      const times = [];
+      window.requestAnimationFrame = (call) => real.call(window, (now) => {
+        const began = performance.now();
+        call(now);
+        times.push(performance.now() - began);
+      });
+      const tracker = new anchoring.AnchorTracker(document, document.querySelector('x-apart'), () => {});
+      tracker.start();
+      tracker.track(new Map(elements.map((element, index) => [String(index), pinned(element)])));
+      const reads = [];
+      for (let n = 0; n < 90; n += 1) {
+        document.dispatchEvent(new Event('wheel'));
+        await new Promise((resolve) => real.call(window, resolve));
+        const began = performance.now();
+        for (const element of elements) element.getBoundingClientRect();
+        reads.push(performance.now() - began);
+      }
+      const shown = [...tracker.measure().values()].filter(({ state }) => state === 'shown').length;
+      tracker.stop();
+      window.requestAnimationFrame = real;
+      // The median: other processes interrupt some of them.
+      const median = (all) => all.toSorted((one, other) => one - other)[Math.floor(all.length / 2)];
+      return shown === 100 && times.length > 50 ? { frame: median(times), rects: median(reads) } : {};
+    })()`);
+    t.comment(`a frame takes ${frame} ms, and reading 100 rectangles ${rects} ms`);
+    t.ok(frame <= 0.2 + rects * 4, `a frame takes ${frame} ms, and reading 100 rectangles ${rects} ms`);
   });
 
   await t.test('only a selector as the widget writes it is evaluated', async (t) => {

@@ -45,6 +45,8 @@ export class AnchorTracker {
   readonly #covers: Covers;
   #placements: ReadonlyMap<string, Placement> = new Map();
   #search = 0;
+  /** Whether a search waits for the page to be seen. */
+  #isDue = false;
   #searchedAt = 0;
   #interval = 0;
   #clippedAt = 0;
@@ -120,7 +122,8 @@ export class AnchorTracker {
   /** One frame: whether a pin has moved. */
   #look(): boolean {
     const stale = this.#mutations.take();
-    if (stale !== null) this.#find([...this.#tracked.values()].filter((tracked) => isAmong(tracked, stale)));
+    if (this.#isDue) this.#searchAll();
+    else if (stale !== null) this.#find([...this.#tracked.values()].filter((tracked) => isAmong(tracked, stale)));
     this.#clip();
     this.#covers.probe();
     const before = this.#placements;
@@ -196,13 +199,20 @@ export class AnchorTracker {
     const wait = Math.max(0, this.#searchedAt + this.#interval - performance.now());
     this.#search = window.setTimeout(() => {
       this.#search = 0;
-      const began = performance.now();
-      this.#find([...this.#tracked.values()]);
-      this.#searchedAt = performance.now();
-      this.#interval = Math.min(MAX_INTERVAL_MS, (this.#searchedAt - began) * SEARCH_PART);
+      // While nobody sees the page there are no frames: the first one after that searches.
+      this.#isDue = this.#page.hidden;
+      if (!this.#isDue) this.#searchAll();
       this.#activity.wake();
     }, wait);
   };
+
+  #searchAll(): void {
+    this.#isDue = false;
+    const began = performance.now();
+    this.#find([...this.#tracked.values()]);
+    this.#searchedAt = performance.now();
+    this.#interval = Math.min(MAX_INTERVAL_MS, (this.#searchedAt - began) * SEARCH_PART);
+  }
 }
 
 /** Whether the page has changed within the row of an element, or the element is gone. */
