@@ -239,6 +239,44 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
     t.strictSame(await violations(bob), []);
   });
 
+  await t.test('so does the list of all emoji, under the strict policy and by the keyboard', async (t) => {
+    await bob.evaluate(`document.querySelector('collab-comments').openThread('${here}')`);
+    const comment = popover(bob).locator('.comment').first();
+    await comment.hover();
+    await comment.getByRole('button', { name: 'Add a reaction' }).focus();
+    await bob.keyboard.press('Enter');
+    await popover(bob).getByRole('button', { name: 'More emoji' }).focus();
+    await bob.keyboard.press('Enter');
+    await popover(bob).getByLabel('Search emoji').waitFor();
+    const outside =
+      await bob.evaluate(`[...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.all-emojis, .emoji-tools *, .emoji-group:first-child .emoji')]
+      .filter((each) => { const { left, right, width } = each.getBoundingClientRect(); return right > 321 || left < -1 || (each.matches('button') && width < 24); })
+      .map((each) => each.outerHTML)`);
+    t.same(outside, []);
+    t.equal(await bob.evaluate('document.documentElement.scrollWidth'), 320);
+    // To check all of them takes axe half a minute.
+    await popover(bob).getByLabel('Search emoji').fill('hand');
+    await popover(bob).getByRole('button', { name: 'wave' }).waitFor();
+    t.strictSame(await violations(bob), []);
+    await bob.keyboard.press('ArrowDown');
+    const first = await focused(bob);
+    t.equal(
+      await bob.evaluate(
+        "getComputedStyle(document.querySelector('collab-comments').shadowRoot.activeElement).outlineStyle",
+      ),
+      'solid',
+    );
+    await bob.keyboard.press('ArrowLeft');
+    const second = await focused(bob);
+    t.not(second, first, 'the next one is on the left');
+    await bob.keyboard.press('Enter');
+    await popover(bob)
+      .getByRole('button', { name: new RegExp(`^${second.split(' ')[0]} 1: `) })
+      .waitFor();
+    await popover(bob).getByRole('button', { name: 'Close' }).click();
+    await inbox(bob).waitFor();
+  });
+
   await t.test('what cannot be loaded says so, and is tried again', async () => {
     await context.setOffline(true);
     await bob.emulateMedia({ forcedColors: 'none' });

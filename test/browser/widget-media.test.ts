@@ -123,7 +123,7 @@ t.test('files, recordings and pointers', { skip: skipReason }, async (t) => {
       await until(() =>
         bob.evaluate<boolean>(`(() => {
       const players = document.querySelector('collab-comments').shadowRoot.querySelectorAll('audio[aria-label^="voice-"]');
-      return players.length === 1 && players[0].readyState >= 1 && players[0].error === null;
+      return players.length === 1 && players[0].error === null && Number.isFinite(players[0].duration) && players[0].duration > 1 && players[0].currentTime === 0;
     })()`),
       );
       const { threads } = (await (await api(cluster, 'GET', '/rooms/demo?include=comments')).json()) as {

@@ -211,6 +211,13 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
         390,
         'a pin at the edge does not make the page wider',
       );
+      await phone.getByRole('button', { name: 'Add a comment' }).tap();
+      t.equal(
+        await phone.locator('collab-comments .hint > span').innerText(),
+        'Tap where the comment belongs.',
+        'no keys',
+      );
+      await phone.keyboard.press('Escape');
       await pin(phone, 'Which price').tap();
       const sheet = await popover(phone).boundingBox();
       t.match(sheet, { x: 0, width: 390 });
