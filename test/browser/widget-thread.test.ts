@@ -169,10 +169,10 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     await frame.getByRole('application').click({ position: { x: 200, y: 200 } });
     await frame.getByLabel('Add a comment…').fill('By key');
     await frame.getByLabel('Add a comment…').press('Enter');
-    await frame.locator('.comment:not(.pending)', { hasText: 'By key' }).waitFor({ timeout: 10_000 });
+    await frame.locator('.comment:not(.pending)', { hasText: 'By key' }).waitFor();
     await frame.getByLabel('Reply…').fill('By button');
     await frame.getByRole('button', { name: 'Reply' }).click();
-    await t.resolves(frame.locator('.comment:not(.pending)', { hasText: 'By button' }).waitFor({ timeout: 10_000 }));
+    await t.resolves(frame.locator('.comment:not(.pending)', { hasText: 'By button' }).waitFor());
   });
 
   await t.test('a thread that the page opens before the room is loaded is open once it is', async (t) => {
@@ -184,6 +184,6 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
       customElements.whenDefined('collab-comments').then(() => widget.updateComplete).then(() => widget.openThread('${threadId}'));
     }).observe(document, { childList: true, subtree: true })`);
     const early = await openPage(t, context, `${cluster.url}/demo/page?user=bob`);
-    await t.resolves(popover(early).getByText('Number 25').waitFor({ timeout: 10_000 }));
+    await t.resolves(popover(early).getByText('Number 25').waitFor());
   });
 });

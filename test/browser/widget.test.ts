@@ -1,5 +1,6 @@
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
+import { until } from '../helpers/cluster.ts';
 import { demoServer } from '../helpers/demo-server.ts';
 import { serveHtml } from '../helpers/own-page.ts';
 import { api, comment, live, openDemo, openPage, pin, popover, violations } from '../helpers/widget-page.ts';
@@ -30,12 +31,8 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
       return [Math.round(mark.left - (target.left + target.width / 2)), Math.round(mark.bottom - (target.top + target.height / 2))];
     })()`);
       const near = async (message: string): Promise<void> => {
-        let at: [number, number] = [0, 0];
-        for (const end = Date.now() + 5_000; Date.now() < end;) {
-          at = await offset();
-          if (Math.abs(at[0]) <= 2 && Math.abs(at[1]) <= 2) return void t.pass(message);
-        }
-        t.fail(`${message}: off by ${at.join(', ')}`);
+        await until(async () => (await offset()).every((off) => Math.abs(off) <= 2));
+        t.pass(message);
       };
       await near('where it was placed');
       await ann.setViewportSize({ width: 800, height: 900 });
@@ -89,7 +86,7 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
         const target = document.querySelector('collab-comments').shadowRoot.querySelector('.popover textarea');
         target.dispatchEvent(${make}, bubbles: true, cancelable: true, composed: true }));
       })()`);
-        await composer.getByText(name).waitFor({ timeout: 5_000 });
+        await composer.getByText(name).waitFor();
       }
       await composer.locator('progress').first().waitFor({ state: 'detached' });
       const field = composer.locator('textarea');

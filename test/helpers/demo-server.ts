@@ -11,7 +11,7 @@ let shared: Promise<Cluster> | undefined;
 /**
  * A server of two workers with the demo page, whose environment `default` is as after a first start: with keys of its
  * own, the users of the demo, and nothing else. Files that start after each other share the server, and each gets a new
- * environment. For tests that neither kill nor stop processes and need no other configuration.
+ * environment. For tests that end no process and need no other configuration.
  */
 export async function demoServer(t: Test): Promise<Cluster> {
   if (shared === undefined) {
