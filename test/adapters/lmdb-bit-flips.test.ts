@@ -19,7 +19,7 @@ import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** How many bits are flipped, each in a copy of its own; set FLIPS for more, and FLIP_SEED for others. */
-const FLIPS = Number(process.env['FLIPS'] ?? 50 * CRASH_FACTOR);
+const FLIPS = Number(process.env['FLIPS'] ?? 30 * CRASH_FACTOR);
 const SEED = process.env['FLIP_SEED'] ?? 'one';
 /** A round that takes longer hangs, which counts as no answer. */
 const HANG_MS = 10_000;

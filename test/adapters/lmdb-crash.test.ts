@@ -29,18 +29,25 @@ const SMALL_BOUNDS: Partial<StoreBounds> = {
 
 /**
  * The bounds of a server with a process that does checkpoints; small ones with one that also rotates the log and keeps
- * 100 events.
+ * 100 events; and much text, so that the files and LMDB's maps of them grow from nothing.
  */
 const SETTINGS = [
-  { when: '', bounds: {}, role: 'checkpoint' },
+  { when: '', bounds: {}, role: 'checkpoint', rounds: 2 * CRASH_FACTOR },
   {
     when: ' while the ring wraps, the log is rotated and events are deleted many times per second',
     bounds: SMALL_BOUNDS,
     role: 'retain',
+    rounds: 2 * CRASH_FACTOR,
+  },
+  {
+    when: ' while the files grow, and thousands of partitions are made',
+    bounds: {},
+    role: 'wide',
+    rounds: CRASH_FACTOR,
   },
 ] as const;
 
-for (const { when, bounds, role } of SETTINGS) {
+for (const { when, bounds, role, rounds } of SETTINGS) {
   const start = (path: string, round: string): LineProcess[] =>
     ['', role].map((own) => startWriter(path, `${own}${round}`, own, JSON.stringify(bounds)));
 
@@ -50,7 +57,7 @@ for (const { when, bounds, role } of SETTINGS) {
     async (t) => {
       const path = tempFolder(t);
       const writers: LineProcess[] = [];
-      for (let round = 0; round < 3 * CRASH_FACTOR; round++) {
+      for (let round = 0; round < rounds; round++) {
         const pair = start(path, String(round));
         writers.push(...pair);
         await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 3) * 60));
@@ -72,7 +79,7 @@ for (const { when, bounds, role } of SETTINGS) {
     const live = join(folder, 'live');
     const writers = start(live, '');
     t.teardown(() => Promise.all(writers.map(killLines)));
-    for (let cut = 0; cut < 3 * CRASH_FACTOR; cut++) {
+    for (let cut = 0; cut < rounds; cut++) {
       const before = writers.map(({ lines }) => lines.length);
       await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
       for (const { child } of writers) child.kill('SIGSTOP');

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { newServer } from '../helpers/core.ts';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 
-const ROUNDS = 150;
+const ROUNDS = 60 * CRASH_FACTOR;
 
 async function open(t: Test, path: string): Promise<LmdbStore> {
   const store = await openLmdbStore({ path, minFreeBytes: 0 });

@@ -87,7 +87,7 @@ t.test(
   async (t) => {
     const path = t.testdir();
     const openers = Array.from({ length: 4 }, () =>
-      endWith(t, startFixture('environment-opener', path, String(80 * CRASH_FACTOR))),
+      endWith(t, startFixture('environment-opener', path, String(40 * CRASH_FACTOR))),
     );
     await until(
       () => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null),

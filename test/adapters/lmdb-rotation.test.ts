@@ -19,9 +19,9 @@ import { killLines, type LineProcess, startFixture } from '../helpers/line-proce
 
 const MB = 1024 * 1024;
 /** How many processes that rotate the log are killed; each has rotated it once more often than the one before. */
-const ROTATORS = 3;
+const ROTATORS = 2;
 /** Rotations beside writers. */
-const ROTATIONS = 8 * CRASH_FACTOR;
+const ROTATIONS = 5 * CRASH_FACTOR;
 /** Bounds that commits of 20 kB reach: the ring takes 1 MB. */
 const SMALL: Partial<StoreBounds> = {
   rotateBytes: MB,

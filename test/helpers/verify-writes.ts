@@ -13,6 +13,15 @@ export async function verifyWrites(t: Test, store: Store, confirmed: readonly st
     [],
     `all ${confirmed.length} confirmed writes are there`,
   );
+  const partitions = await store.partitions('w/');
+  t.same(
+    partitions,
+    [...found]
+      .filter((id) => id.startsWith('wide'))
+      .map((id) => `w/${id}`)
+      .sort(),
+    'every partition of one record is listed',
+  );
   const inStream = new Map<string, number>();
   const oldest = await store.oldestSeq('env');
   let expected = oldest;
