@@ -44,6 +44,8 @@ export interface Transaction extends Reader {
   get(partition: string, key: string): Promise<string | undefined>;
   /** As `Reader.range`, without that guard. To be safe, `get` a key that every writer of the range updates. */
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
+  /** Reads without that guard, for records that change so often that the transaction would keep conflicting. */
+  readonly unguarded: Reader;
   /** Writes a record. */
   put(partition: string, key: string, value: string): void;
   /** Deletes a record; no effect if there is none. */
@@ -123,7 +125,9 @@ export interface Store extends Reader {
    * Runs `work`, which reads through `tx` and buffers writes and events there, and commits those atomically. Nothing is
    * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 …
    * without gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times
-   * in all with random delays: it must have no effects except through `tx`.
+   * in all with random delays: it must have no effects except through `tx`. Nor may it read or write through the store
+   * until it has ended (`peek` excepted, which never waits): the connection that such a call needs may be one that a
+   * transaction holds which waits for it.
    *
    * Resolves with the result of `work` once the commit is flushed to disk; without a commit if nothing was buffered.
    * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and
@@ -139,8 +143,10 @@ export interface Store extends Reader {
    * older than a read at the same moment. Concurrent calls share one computation. A value that becomes invalid during
    * its computation is not kept, nor is a rejection. Values may be evicted at any time.
    *
-   * `compute` must read from no partition but `partitions`: a write to another one would not make the value invalid. A
-   * fault must reject its promise; it must not throw. Every caller gets the same value, so none may change it.
+   * What `compute` reads from other partitions must not change without a write to one of `partitions` in the same
+   * commit, which alone makes the value invalid: so the summary of a room covers its threads, as every change of a thread
+   * writes the room's statistics too. The store in memory of the tests refuses a commit that breaks this. A fault must
+   * reject the promise of `compute`; it must not throw. Every caller gets the same value, so none may change it.
    *
    * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value,
    * such as for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.

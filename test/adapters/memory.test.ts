@@ -36,6 +36,39 @@ await t.test('MemoryStore keeps the contract of the Store', (t) =>
   }),
 );
 
+await t.test('MemoryStore refuses what would make a transaction of another adapter wait for itself', async (t) => {
+  const store = new MemoryStore();
+  const uses: Readonly<Record<string, () => Promise<unknown>>> = {
+    get: () => store.get('p', 'k'),
+    range: () => store.range('p'),
+    cached: () => store.cached('value', ['p'], () => Promise.resolve(1)),
+    lastSeq: () => store.lastSeq('s'),
+    events: () => store.events('s', 0, 10),
+    partitions: () => store.partitions(''),
+    transact: () => store.transact(async (tx) => tx.put('p', 'k', '1')),
+  };
+  for (const [name, use] of Object.entries(uses)) await t.rejects(store.transact(use), { message: /`tx`/ }, name);
+  await store.transact(async (tx) => tx.put('p', 'k', '2'));
+  t.equal(await store.get('p', 'k'), '2');
+});
+
+await t.test('MemoryStore refuses a commit that leaves a cached value valid that shows another one', async (t) => {
+  const database = new MemoryDatabase();
+  const [store, peer] = [new MemoryStore(database), new MemoryStore(database)];
+  const inner = (): Promise<string | undefined> => store.cached('inner', ['p'], () => store.get('p', 'k'));
+  await store.cached('value', ['q'], async () => [await inner(), await store.range('r', { prefix: 'a' })]);
+  await peer.transact(async (tx) => tx.put('r', 'b', '1'));
+  await t.rejects(
+    peer.transact(async (tx) => tx.put('r', 'a1', '1')),
+    { message: /"value" shows "a1" of r/ },
+  );
+  await t.rejects(
+    store.transact(async (tx) => tx.put('p', 'k', '1')),
+    { message: /"value" shows "k" of p/ },
+  );
+  await peer.transact(async (tx) => ['p', 'q'].forEach((partition) => tx.put(partition, 'k', '2')));
+});
+
 await t.test('MemoryShared keeps the contract of Shared memory', (t) =>
   sharedConformance(t, () => {
     const shared = new MemoryShared();

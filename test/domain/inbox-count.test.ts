@@ -12,7 +12,7 @@ import type { Store, Transaction } from '../../src/ports/store.ts';
 import { createWorld, START } from './world.ts';
 
 t.test('a notification that comes while unread ones are recounted is counted', async (t) => {
-  const { ctx, environment } = await createWorld(t);
+  const { ctx, peer, environment } = await createWorld(t);
   const { store } = ctx;
   const add = (tx: Transaction, n: number): void => {
     const at = timestamp(START + n);
@@ -41,7 +41,7 @@ t.test('a notification that comes while unread ones are recounted is counted', a
       const result = await work(tx);
       if (isFirst) {
         isFirst = false;
-        await store.transact(async (other) => add(other, 3));
+        await peer.store.transact(async (other) => add(other, 3));
       }
       return result;
     });

@@ -24,6 +24,9 @@ export interface Emission {
   readonly render: RenderEvent | null;
 }
 
+/** Gets the records whose values a commit has changed. */
+type CommitListener = (changed: readonly { readonly partition: string; readonly key: string }[]) => void;
+
 interface Log {
   /** Position of the first event kept. */
   first: number;
@@ -44,7 +47,7 @@ export class MemoryDatabase {
   readonly #partitionVersions = new Map<string, number>();
   readonly #logs = new Map<string, Log>();
   readonly #ended = new Set<string>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<CommitListener>();
   #position = 0;
 
   /** Number of commits so far. */
@@ -91,11 +94,12 @@ export class MemoryDatabase {
     if (reads.some(({ partition, key, version }) => this.versionOf(partition, key) !== version)) return false;
     const written = this.#stageRecords(operations);
     const events = this.#stageEvents(emissions);
+    const changed = [...written.values()].filter(({ partition, key, value }) => value !== this.get(partition, key));
     this.#position++;
     for (const { partition, key, value } of written.values()) this.#write(partition, key, value);
     for (const [stream, texts] of events) this.#logOf(stream).texts.push(...texts);
     for (const { stream, render } of emissions) if (render === null) this.#end(stream);
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(changed);
     return true;
   }
 
@@ -136,7 +140,7 @@ export class MemoryDatabase {
   }
 
   /** Calls `listener` after each commit. Returns a function that unsubscribes it. */
-  onCommit(listener: () => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { CollabError } from '../../src/model/errors.ts';
 import { ListenerErrors, Listeners } from '../../src/lib/listeners.ts';
 import type {
@@ -6,6 +7,7 @@ import type {
   Growth,
   OpenSnapshot,
   RangeOptions,
+  Reader,
   RenderEvent,
   Store,
   StoredEvent,
@@ -35,6 +37,8 @@ export class MemoryStore implements Store {
   readonly #valueCache: MemoryValueCache;
   readonly #followers = new Set<Follower>();
   #delivering = false;
+  /** Set while the work of a transaction of this store runs, and in what it starts. */
+  readonly #working = new AsyncLocalStorage<true>();
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
@@ -43,7 +47,10 @@ export class MemoryStore implements Store {
   constructor(database: MemoryDatabase = new MemoryDatabase()) {
     this.#database = database;
     this.#valueCache = new MemoryValueCache((partition) => database.partitionVersion(partition));
-    this.#stopListening = database.onCommit(() => void randomDelay().then(() => this.#deliver()));
+    this.#stopListening = database.onCommit((changed) => {
+      void randomDelay().then(() => this.#deliver());
+      this.#valueCache.requireInvalidated(changed);
+    });
   }
 
   get epoch(): string {
@@ -51,18 +58,21 @@ export class MemoryStore implements Store {
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
+    this.#valueCache.recordRead(partition, key, false);
     return this.#read(() => this.#database.get(partition, key));
   }
 
   async range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    this.#valueCache.recordRead(partition, options.prefix ?? '', true);
     return this.#read(() => this.#database.range(partition, options));
   }
 
   async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    this.#requireNoTransaction();
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       this.#requireOpen();
-      const tx = new MemoryTransaction(this, this.#database);
-      const result = await work(tx);
+      const tx = new MemoryTransaction(this.#database);
+      const result = await this.#working.run(true, () => work(tx));
       if (!tx.writes) return result;
       await randomDelay();
       this.#requireOpen();
@@ -87,6 +97,7 @@ export class MemoryStore implements Store {
 
   async cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     this.#requireOpen();
+    this.#requireNoTransaction();
     const value = await this.#valueCache.get(key, partitions, compute);
     await randomDelay();
     return value;
@@ -193,10 +204,8 @@ export class MemoryStore implements Store {
 
   async #read<T>(read: () => T): Promise<T> {
     this.#requireOpen();
-    await randomDelay();
-    const value = read();
-    await randomDelay();
-    return value;
+    this.#requireNoTransaction();
+    return delayed(read);
   }
 
   /** Right after the commit of the emissions. */
@@ -228,18 +237,26 @@ export class MemoryStore implements Store {
   #requireOpen(): void {
     if (this.#closed) throw new Error('The store is closed');
   }
+
+  /** Refuses what could wait for ever in an adapter whose transactions hold connections of a bounded pool. */
+  #requireNoTransaction(): void {
+    if (this.#working.getStore() === true) throw new Error('a transaction must read and write through `tx`');
+  }
 }
 
 class MemoryTransaction implements Transaction {
   readonly reads: GuardedRead[] = [];
   readonly operations: Operation[] = [];
   readonly emissions: Emission[] = [];
-  readonly #store: MemoryStore;
+  readonly unguarded: Reader;
   readonly #database: MemoryDatabase;
 
-  constructor(store: MemoryStore, database: MemoryDatabase) {
-    this.#store = store;
+  constructor(database: MemoryDatabase) {
     this.#database = database;
+    this.unguarded = {
+      get: (partition, key) => delayed(() => database.get(partition, key)),
+      range: (partition, options = {}) => delayed(() => database.range(partition, options)),
+    };
   }
 
   get writes(): boolean {
@@ -247,15 +264,14 @@ class MemoryTransaction implements Transaction {
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
-    await randomDelay();
-    this.reads.push({ partition, key, version: this.#database.versionOf(partition, key) });
-    const value = this.#database.get(partition, key);
-    await randomDelay();
-    return value;
+    return delayed(() => {
+      this.reads.push({ partition, key, version: this.#database.versionOf(partition, key) });
+      return this.#database.get(partition, key);
+    });
   }
 
   range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
-    return this.#store.range(partition, options);
+    return this.unguarded.range(partition, options);
   }
 
   put(partition: string, key: string, value: string): void {
@@ -277,6 +293,14 @@ class MemoryTransaction implements Transaction {
   endStream(stream: string): void {
     this.emissions.push({ stream, render: null });
   }
+}
+
+/** Runs `read` between two delays. */
+async function delayed<T>(read: () => T): Promise<T> {
+  await randomDelay();
+  const value = read();
+  await randomDelay();
+  return value;
 }
 
 /** Resolves after 0 to 3 event loop iterations. */

@@ -1,4 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** What the computation of a value read: keys, or all keys with a prefix. */
+export interface ComputedRead {
+  readonly partition: string;
+  readonly key: string;
+  readonly isPrefix: boolean;
+}
+
 interface CachedValue {
+  readonly reads: readonly ComputedRead[];
   readonly partitions: readonly string[];
   /** Versions of the partitions when the computation began. */
   readonly versions: readonly number[];
@@ -10,9 +20,14 @@ interface CachedValue {
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Caches values computed from partitions; a value is valid while the versions of its partitions are unchanged. */
+/**
+ * Caches values computed from partitions; a value is valid while the versions of its partitions are unchanged. It knows
+ * what each computation read, and so finds commits that leave a value valid that they change.
+ */
 export class MemoryValueCache {
   readonly #versionOf: (partition: string) => number;
+  /** The reads of the computation that the current code belongs to. */
+  readonly #computing = new AsyncLocalStorage<ComputedRead[]>();
   readonly #values = new Map<string, CachedValue>();
   #bytes = 0;
 
@@ -28,9 +43,13 @@ export class MemoryValueCache {
     if (known !== undefined) this.#remove(key, known);
     if (known?.versions.every((version, i) => version === versions[i])) {
       this.#add(key, known);
+      this.#computing.getStore()?.push(...known.reads);
       return known.value as Promise<T>;
     }
-    const cached: CachedValue = { partitions, versions, value: compute(), result: undefined, bytes: 0 };
+    const outer = this.#computing.getStore();
+    const reads: ComputedRead[] = [];
+    const value = this.#computing.run(reads, compute).finally(() => outer?.push(...reads));
+    const cached: CachedValue = { reads, partitions, versions, value, result: undefined, bytes: 0 };
     this.#add(key, cached);
     cached.value.then(
       (value) => this.#computed(key, cached, value),
@@ -45,6 +64,31 @@ export class MemoryValueCache {
     return cached?.versions.every((version, i) => version === this.#versionOf(cached.partitions[i] as string)) === true
       ? (cached.result as T)
       : undefined;
+  }
+
+  /** Records a read, for the value whose computation does it, if any. */
+  recordRead(partition: string, key: string, isPrefix: boolean): void {
+    this.#computing.getStore()?.push({ partition, key, isPrefix });
+  }
+
+  /**
+   * Throws if a commit leaves a cached value valid that it may have changed.
+   *
+   * @param written the records whose values the commit has changed
+   */
+  requireInvalidated(written: readonly { readonly partition: string; readonly key: string }[]): void {
+    for (const [name, { partitions, versions, reads }] of this.#values) {
+      if (!versions.every((version, i) => version === this.#versionOf(partitions[i] as string))) continue;
+      const shown = written.find(({ partition, key }) =>
+        reads.some(
+          (read) => read.partition === partition && (read.isPrefix ? key.startsWith(read.key) : key === read.key),
+        ),
+      );
+      if (shown !== undefined)
+        throw new Error(
+          `the cached value "${name}" shows "${shown.key}" of ${shown.partition}, which was changed without a write to ${partitions.join(' or ')}`,
+        );
+    }
   }
 
   #add(key: string, cached: CachedValue): void {

@@ -97,7 +97,7 @@ export class LmdbStore implements Store {
 
   async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const transaction = new LmdbTransaction(this.#view);
+      const transaction = new LmdbTransaction(this.#view, this);
       this.#refresh();
       const result = await work(transaction);
       if (!transaction.writes) return result;

@@ -41,17 +41,13 @@ export async function issueToken(
     { name, avatarUrl },
     { rooms: rooms ?? null, confinedKeyId },
   );
+  // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
+  const claims = confinedKeyId === null ? { name, avatarUrl } : { confinedKeyId };
+  const request = { userId, ttlSeconds: ttl, ...claims, role, rooms };
+  // Before the transaction, because it reads the signing keys through the store.
+  const { token, expiresAt } = await signUserToken(ctx, actor.environment, request);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await putUser(tx);
-    // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
-    const claims = confinedKeyId === null ? { name, avatarUrl } : { confinedKeyId };
-    const { token, expiresAt } = await signUserToken(ctx, actor.environment, {
-      userId,
-      ttlSeconds: ttl,
-      ...claims,
-      role,
-      rooms,
-    });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };
   });
 }

@@ -50,7 +50,7 @@ export async function writeKeyUses({ store }: Context): Promise<void> {
     for (const { environmentId, keyId, usedAt } of due) {
       // Read in the transaction, so that no key use is written after the environment was deleted.
       if ((await tx.get(ENVIRONMENTS, environmentId)) === undefined) continue;
-      const stored = Date.parse((await store.get(keyUsesOf(environmentId), keyId)) ?? '');
+      const stored = Date.parse((await tx.unguarded.get(keyUsesOf(environmentId), keyId)) ?? '');
       const isFresh = !isAnotherMinute(usedAt, stored);
       if (!isFresh) tx.put(keyUsesOf(environmentId), keyId, timestamp(usedAt));
       times.set(keyId, isFresh ? stored : usedAt);

@@ -46,6 +46,7 @@ function watched(tx: Transaction, written: WrittenRecord[]): Transaction {
   return {
     get: (partition, key) => tx.get(partition, key),
     range: (partition, options) => tx.range(partition, options),
+    unguarded: tx.unguarded,
     put: (partition, key, value) => {
       written.push({ partition, key });
       tx.put(partition, key, value);

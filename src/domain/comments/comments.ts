@@ -121,7 +121,7 @@ export async function createComment(
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
     if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
 
-    const now = await nextTimeInThread(ctx, partition);
+    const now = await nextTimeInThread(ctx, tx, partition);
     const location = newLocation(tx, environmentId, threadId, now, draft.id);
     const plain = commentOf(draft, location.id, threadId, timestamp(now));
     const comment =
@@ -180,7 +180,7 @@ export async function editComment(ctx: Context, caller: Actor, commentId: string
       const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
       requireChange(actor, thread.roomId);
       requireAuthor(actor, comment.userId, 'comment');
-      const now = await nextTimeInThread(ctx, partition);
+      const now = await nextTimeInThread(ctx, tx, partition);
       const linked = await withAttachments(tx, actor, comment, checked.attachmentIds);
       const edited = patchComment(linked, patch, timestamp(now), limits);
       if (!isMetadataOnly(patch))
@@ -247,7 +247,7 @@ export async function removeComment(
   const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
   requireChange(actor, thread.roomId);
   requireAuthor(actor, comment.userId, 'comment');
-  const now = await nextTimeInThread(ctx, partition);
+  const now = await nextTimeInThread(ctx, tx, partition);
   const at = timestamp(now);
   await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId, decidedId }, now);
   await recordModeration(ctx, tx, actor, comment.userId, {
@@ -255,9 +255,9 @@ export async function removeComment(
     target: { kind: 'comment', id: commentId },
   });
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
-  // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the
-  // transaction (which conflicts with new comments) only if this may be the last comment.
-  let threadDeleted = (await commentCount(ctx, partition)) <= 1;
+  // Deletions conflict with each other, so the count can only have grown since this read. It is read with the guard
+  // (which conflicts with new comments) only if this may be the last comment.
+  let threadDeleted = countOf(await tx.unguarded.get(partition, STATS_KEY)) <= 1;
   if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
   emitChange(tx, actor.environment, {
     type: 'comment.deleted',
@@ -309,10 +309,6 @@ const updatedAtOf = ({ createdAt, editedAt }: Comment): string =>
   editedAt !== null && editedAt > createdAt ? editedAt : createdAt;
 
 const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
-
-async function commentCount(ctx: Context, partition: string): Promise<number> {
-  return countOf(await ctx.store.get(partition, STATS_KEY));
-}
 
 const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
 

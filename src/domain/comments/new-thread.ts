@@ -27,7 +27,7 @@ export async function newThreadRecord(
   const { userId, metadata } = first;
   await requireKnownAuthor(ctx, tx, actor, userId);
   if (chosenId !== undefined) await requireFreeThreadId(tx, environmentId, chosenId);
-  const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
+  const now = await nextTimeInRoom(ctx, tx, roomRecordsOf(environmentId, roomId));
   const at = timestamp(now);
   const id = chosenId ?? newId('th_', now);
   return {

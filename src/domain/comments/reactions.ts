@@ -73,7 +73,7 @@ export async function addReaction(
       if (earlier !== undefined) return { status: 200, body: renderReaction(earlier) };
       checkCapacity(comment.reactions, emoji, limits);
 
-      const now = await nextTimeInThread(ctx, located.partition);
+      const now = await nextTimeInThread(ctx, tx, located.partition);
       const id = `${newShortId('re_', now)}_${commentId}`;
       const reaction: Reaction = {
         id,
@@ -118,7 +118,7 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       const reaction = comment.reactions.find(({ id }) => id === reactionId);
       if (reaction === undefined) throw reactionNotFound();
       requireAuthor(actor, reaction.userId, 'reaction');
-      const now = await nextTimeInThread(ctx, located.partition);
+      const now = await nextTimeInThread(ctx, tx, located.partition);
       const { threadId, userId, emoji } = reaction;
       putReactions(
         tx,

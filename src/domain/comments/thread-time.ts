@@ -1,6 +1,7 @@
 import { type Clock, timestamp } from '../../lib/clock.ts';
 import type { RoomStats } from '../../model/room.ts';
 import { parseThreadStats } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { STATS_KEY } from '../records/partitions.ts';
 
@@ -23,14 +24,14 @@ export function timeAfter(clock: Clock, ...earlier: readonly string[]): number {
 }
 
 /** The time of the next change in a thread, as `timeAfter`. `partition` is the thread's. */
-export async function nextTimeInThread(ctx: Context, partition: string): Promise<number> {
-  // Read outside the transaction, or comments of one thread would conflict with each other.
-  const stats = await ctx.store.get(partition, STATS_KEY);
+export async function nextTimeInThread(ctx: Context, tx: Transaction, partition: string): Promise<number> {
+  // Without the guard, or comments of one thread would conflict with each other.
+  const stats = await tx.unguarded.get(partition, STATS_KEY);
   return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, parseThreadStats(stats).updatedAt);
 }
 
 /** The time of the next thread in a room, as `timeAfter`. `partition` is the room's. */
-export async function nextTimeInRoom(ctx: Context, partition: string): Promise<number> {
-  const stats = await ctx.store.get(partition, STATS_KEY);
+export async function nextTimeInRoom(ctx: Context, tx: Transaction, partition: string): Promise<number> {
+  const stats = await tx.unguarded.get(partition, STATS_KEY);
   return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, (JSON.parse(stats) as RoomStats).lastActivityAt);
 }

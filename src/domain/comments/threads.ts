@@ -205,8 +205,8 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const record = parseThread(await tx.get(partition, THREAD_KEY));
       requireChange(actor, record.roomId);
       if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
-      // Read outside the transaction, or resolving a busy thread would keep conflicting with its new comments.
-      const stats = await ctx.store.get(partition, STATS_KEY);
+      // Without the guard, or resolving a busy thread would keep conflicting with its new comments.
+      const stats = await tx.unguarded.get(partition, STATS_KEY);
       const { updatedAt } = stats === undefined ? record : parseThreadStats(stats);
       const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
       const { changed, types } = changedThread(record, change, actor, timestamp(now));
@@ -290,7 +290,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
         action: 'thread.delete',
         target: { kind: 'thread', id: threadId },
       });
-      await removeThread(tx, actor, record, await nextTimeInThread(ctx, partition));
+      await removeThread(tx, actor, record, await nextTimeInThread(ctx, tx, partition));
     }),
   );
   return DELETED;

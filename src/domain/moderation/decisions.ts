@@ -121,7 +121,7 @@ async function publishComment(ctx: Context, tx: Transaction, author: Actor, held
   const record = await tx.get(partition, THREAD_KEY);
   if (record === undefined)
     throw new CollabError('thread_not_found', 'The thread of the comment was deleted. Reject the item');
-  const now = await nextTimeInThread(ctx, partition);
+  const now = await nextTimeInThread(ctx, tx, partition);
   const location = newLocation(tx, environmentId, held.threadId, now, held.id);
   insertComment(tx, author, {
     location,
@@ -141,7 +141,7 @@ async function publishThread(
   const environmentId = author.environment.id;
   if (await threadExists(tx, threadRecordsOf(environmentId, held.id)))
     throw new CollabError('id_taken', `The id ${held.id} is taken by another thread. Reject the item`);
-  const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, held.roomId));
+  const now = await nextTimeInRoom(ctx, tx, roomRecordsOf(environmentId, held.roomId));
   const at = timestamp(now);
   const location = newLocation(tx, environmentId, held.id, now, first.id);
   await insertThread(tx, author, {
@@ -166,7 +166,7 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
     environmentId,
     current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)),
   );
-  const now = await nextTimeInThread(ctx, location.partition);
+  const now = await nextTimeInThread(ctx, tx, location.partition);
   const comment = patchComment(
     { ...current, attachments },
     patchTo(held, current),

@@ -82,7 +82,7 @@ async function holdComment(
   requireWrite(actor, roomId);
   await requireKnownAuthor(ctx, tx, actor, draft.userId);
   if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
-  const now = await nextTimeInThread(ctx, partition);
+  const now = await nextTimeInThread(ctx, tx, partition);
   const comment = await heldComment(tx, actor, draft, threadId, now);
   const item = newItem(actor, 'comment', { roomId, comment, thread: null, now }, hold);
   putItem(tx, environmentId, item);
@@ -128,7 +128,7 @@ async function holdEdit(
   const { roomId } = parseThread(record);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
-  const now = await nextTimeInThread(ctx, location.partition);
+  const now = await nextTimeInThread(ctx, tx, location.partition);
   const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment ?? null;
   const keepsText = held !== null && isMetadataOnly(patch);
   const linked = await withHeldAttachments(tx, actor, keepsText ? held : current, patch.attachmentIds);

@@ -30,7 +30,6 @@ export interface Recipient {
  * again; other changes do not matter.
  */
 export async function readCurrent(
-  { store }: Context,
   tx: Transaction,
   environmentId: string,
   { id, threadId }: Comment,
@@ -39,8 +38,8 @@ export async function readCurrent(
   // Every deletion of a comment writes one of these two.
   if ((await tx.get(partition, THREAD_KEY)) === undefined) return undefined;
   await tx.get(partition, DELETIONS_KEY);
-  const location = await locationOf(store, environmentId, id);
-  const text = location === undefined ? undefined : await store.get(location.partition, location.key);
+  const location = await locationOf(tx.unguarded, environmentId, id);
+  const text = location === undefined ? undefined : await tx.unguarded.get(location.partition, location.key);
   return text === undefined ? undefined : (JSON.parse(text) as Comment);
 }
 

@@ -8,7 +8,7 @@ import {
   READ_IDS,
 } from '../../model/notification.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
-import type { Transaction } from '../../ports/store.ts';
+import type { Reader, Transaction } from '../../ports/store.ts';
 import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
@@ -45,7 +45,7 @@ export async function listNotifications(
   const { id } = actor.environment;
   const inbox = inboxOf(id, userId);
   const isUnreadOnly = query.filters.unread === true;
-  const count = await visibleUnread(ctx, actor, userId);
+  const count = await visibleUnread(ctx.store, actor, userId);
   return readPage<string>(ctx.store, { ...query, sort: 'createdAt' }, limitsOf(actor.environment).listHardCap, {
     partition: inbox,
     prefix: isUnreadOnly ? UNREAD_PREFIX : SHOWN_PREFIX,
@@ -89,7 +89,7 @@ export async function markRead(
       (await tx.range(inbox, { prefix: UNREAD_PREFIX, limit: AT_ONCE })).map(({ key }) =>
         key.slice(UNREAD_PREFIX.length),
       );
-    const before = await visibleUnread(ctx, actor, userId);
+    const before = await visibleUnread(tx.unguarded, actor, userId);
     const read = await markWithin(ctx, tx, actor, userId, keys);
     return { status: 200, body: JSON.stringify({ unreadCount: Math.max(0, before - read) }) };
   });
@@ -149,10 +149,10 @@ function emitRead(tx: Transaction, actor: Actor, data: NotificationsRead, now: n
 }
 
 /** The unread notifications of a user that the actor sees. */
-async function visibleUnread({ store }: Context, { environment, rooms }: Actor, userId: string): Promise<number> {
-  if (rooms === null) return unreadCount(store, environment.id, userId);
+async function visibleUnread(reader: Reader, { environment, rooms }: Actor, userId: string): Promise<number> {
+  if (rooms === null) return unreadCount(reader, environment.id, userId);
   let count = 0;
-  for await (const { value } of scanEntries(store, inboxOf(environment.id, userId), UNREAD_PREFIX))
+  for await (const { value } of scanEntries(reader, inboxOf(environment.id, userId), UNREAD_PREFIX))
     if (inScope(rooms, JSON.parse(value) as string)) count++;
   return count;
 }

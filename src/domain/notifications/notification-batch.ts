@@ -76,7 +76,7 @@ export class NotificationBatch {
     await this.#ctx.store.transact(async (tx) => {
       for (const write of writes) write(tx);
       for (const { event, comment, recipients } of groups) {
-        const current = await readCurrent(this.#ctx, tx, this.#environment.id, comment);
+        const current = await readCurrent(tx, this.#environment.id, comment);
         if (current !== undefined)
           await createNotifications(tx, this.#environment, event, current, comment.userId, recipients);
       }

@@ -32,7 +32,7 @@ export async function notifyOfEdit(
   const recipients = await mentionedBy(ctx, environment, event, comment, editorId);
   if (recipients.length === 0) return;
   await ctx.store.transact(async (tx) => {
-    const current = await readCurrent(ctx, tx, environment.id, comment);
+    const current = await readCurrent(tx, environment.id, comment);
     if (current === undefined) return;
     const readReplies = new Set<string>();
     const others = new Set<string>();

@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
-import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
+import type { Entry, RangeOptions, Reader, Store } from '../../ports/store.ts';
 
 /** Records per read: a long read would make the store's file grow by all concurrent writes. */
 const SLICE = 500;
@@ -10,12 +10,12 @@ const SLICE = 500;
  * requests get turns between the slices of a long scan.
  */
 export async function* scanSlices(
-  store: Store,
+  reader: Reader,
   partition: string,
   { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {},
 ): AsyncIterable<readonly Entry[]> {
   for (let after: string | undefined; ;) {
-    const slice = await store.range(partition, { prefix, after, reverse, limit });
+    const slice = await reader.range(partition, { prefix, after, reverse, limit });
     if (slice.length > 0) yield slice;
     if (slice.length < limit) return;
     after = slice.at(-1)?.key;
@@ -24,8 +24,8 @@ export async function* scanSlices(
 }
 
 /** The entries of a partition whose keys start with `prefix`, one by one, read as by `scanSlices`. */
-export async function* scanEntries(store: Store, partition: string, prefix = ''): AsyncIterable<Entry> {
-  for await (const slice of scanSlices(store, partition, { prefix })) yield* slice;
+export async function* scanEntries(reader: Reader, partition: string, prefix = ''): AsyncIterable<Entry> {
+  for await (const slice of scanSlices(reader, partition, { prefix })) yield* slice;
 }
 
 /** The names of the partitions that start with `prefix`, read in slices. */

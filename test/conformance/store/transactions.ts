@@ -15,11 +15,11 @@ export const transactionCases: Cases = {
       tx.put('p', 'new', '1');
       tx.put('p', 'changed', 'after');
       tx.emit('stream', (seq) => `{"seq":${seq}}`);
-      for (const reader of [tx, store, peer]) {
+      for (const reader of [tx, tx.unguarded, peer]) {
         t.equal(await reader.get('p', 'new'), undefined);
         t.strictSame(await reader.range('p'), [{ key: 'changed', value: 'before' }]);
       }
-      t.equal(await store.lastSeq('stream'), 0);
+      t.equal(await peer.lastSeq('stream'), 0);
       return 'result';
     });
     t.equal(result, 'result');
@@ -125,9 +125,16 @@ export const transactionCases: Cases = {
       for (const other of [store, peer]) {
         await store.transact(async (tx) => tx.put('p', 'n', '1'));
         let runs = 0;
+        let hasRead = (): void => {};
+        // Begun outside of the transaction, which must not use the store itself.
+        const changed = new Promise<void>((resolve) => (hasRead = resolve)).then(() =>
+          other.transact(async (tx) => change(tx)),
+        );
         await store.transact(async (tx) => {
           const seen = await tx.get('p', 'n');
-          if (++runs === 1) await other.transact(async (tx) => change(tx));
+          hasRead();
+          await changed;
+          runs++;
           tx.put('p', 'seen', seen ?? 'none');
         });
         t.equal(runs, 2, name);
@@ -149,11 +156,13 @@ export const transactionCases: Cases = {
     t.equal(outcomes.filter((outcome) => outcome === 'created').length, 1);
   },
 
-  'a range that was read does not guard': async (t, { store, peer }) => {
+  'a range that was read does not guard, nor does an unguarded read': async (t, { store, peer }) => {
     let runs = 0;
     await store.transact(async (tx) => {
       runs++;
       await tx.range('p');
+      await tx.unguarded.range('p');
+      t.equal(await tx.unguarded.get('p', 'k'), undefined);
       await peer.transact(async (tx) => tx.put('p', 'k', '1'));
       tx.put('q', 'k', '1');
     });

@@ -1,4 +1,4 @@
-import type { Entry, RangeOptions, RenderEvent, Transaction } from '../../../ports/store.ts';
+import type { Entry, RangeOptions, Reader, RenderEvent, Transaction } from '../../../ports/store.ts';
 import type { StoreView } from './store-view.ts';
 
 interface Read {
@@ -34,10 +34,13 @@ export class LmdbTransaction implements Transaction {
   readonly reads: Read[] = [];
   readonly operations: Operation[] = [];
   readonly events: Emission[] = [];
+  readonly unguarded: Reader;
   readonly #view: StoreView;
 
-  constructor(view: StoreView) {
+  /** @param unguarded reads of the store as of now */
+  constructor(view: StoreView, unguarded: Reader) {
     this.#view = view;
+    this.unguarded = unguarded;
   }
 
   /** Whether there is anything to commit. */
@@ -52,8 +55,7 @@ export class LmdbTransaction implements Transaction {
   }
 
   range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
-    this.#view.refresh();
-    return Promise.resolve(this.#view.range(partition, options));
+    return this.unguarded.range(partition, options);
   }
 
   put(partition: string, key: string, value: string): void {
