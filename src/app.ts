@@ -1,7 +1,6 @@
 import { realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { MEGABYTE } from './lib/bytes.ts';
-import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
 import { findLockHolders } from './adapters/lmdb/env/lock-holders.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
@@ -17,7 +16,7 @@ import { killIfFileOpen } from './lib/files/open-files.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
-import type { LockHolder } from './ports/lock-holders.ts';
+import type { LockHolder, StoreCopies } from './ports/store-operations.ts';
 
 // The composition root. Each function imports only what it needs: the primary must stay small, and a command must not
 // load what only workers need.
@@ -35,7 +34,7 @@ const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 const codeCachePath = (config: Config, role: string): string => join(config.dataDir, 'cache', `${role}.bin`);
 
 /** The functions of backup and restore that work on store folders. */
-export async function storeCopies(): Promise<typeof StoreCopies> {
+export async function storeCopies(): Promise<StoreCopies> {
   return import('./adapters/lmdb/backup.ts');
 }
 
@@ -62,7 +61,7 @@ export async function openContext(config: Config): Promise<OpenContext> {
   const blobs = await openBlobs(config);
   const crdt = new CrdtService(new YjsThread(), config);
   return {
-    ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },
+    ctx: { store, operations: store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },
     close: async () => {
       await crdt.close();
       await store.close();

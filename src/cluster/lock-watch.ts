@@ -1,7 +1,7 @@
 import { processInfo, wasStartedWith } from '../lib/process/process-info.ts';
 import { isDescendant, readProcessStat } from '../lib/process/process-stat.ts';
 import type { Logger } from '../observability/log.ts';
-import type { LockHolders } from '../ports/lock-holders.ts';
+import type { LockHolders } from '../ports/store-operations.ts';
 import { ROLE_VARIABLE } from './role.ts';
 
 /** How often the locks are checked. */

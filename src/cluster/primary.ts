@@ -3,7 +3,7 @@ import { isLoopback } from '../lib/addresses/loopback.ts';
 import type { Config } from '../config/schema.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
-import type { LockHolders } from '../ports/lock-holders.ts';
+import type { LockHolders } from '../ports/store-operations.ts';
 import { coreLine } from './core-line.ts';
 import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';

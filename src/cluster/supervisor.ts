@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
-import type { LockHolders } from '../ports/lock-holders.ts';
+import type { LockHolders } from '../ports/store-operations.ts';
 import { Backoff } from './backoff.ts';
 import { StartError } from './exit.ts';
 import type { Message, ReadyData, Role } from './messages.ts';

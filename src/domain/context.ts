@@ -6,11 +6,14 @@ import type { Filters, InboxFilter } from '../ports/filters.ts';
 import type { Media } from '../ports/media.ts';
 import type { Shared } from '../ports/shared.ts';
 import type { Store } from '../ports/store.ts';
+import type { StoreOperations } from '../ports/store-operations.ts';
 import type { CrdtService } from './rooms/crdt.ts';
 
 /** The dependencies of the domain functions. */
 export interface Context {
   readonly store: Store;
+  /** What workers and the CLI need of a store on this machine; undefined if the store is a server of its own. */
+  readonly operations?: StoreOperations | undefined;
   readonly shared: Shared;
   readonly clock: Clock;
   /** Stores uploaded files; undefined in processes that handle none. */

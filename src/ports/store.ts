@@ -83,34 +83,6 @@ export type EventListener = (stream: string, event: StoredEvent | null) => void;
 /** Streams that have grown: by name, the position of the last event; null if the stream has ended. */
 export type Growth = ReadonlyMap<string, number | null>;
 
-/** A part of the stored data that differs from what was written. */
-export interface StoreFault {
-  /** Identifies it, e.g. by table and key. */
-  readonly name: string;
-  /** The predicate of a sentence about it, e.g. `is corrupted`. */
-  readonly fault: string;
-}
-
-/** A snapshot that another process holds: the space of what it shows cannot be reused until it is released. */
-export interface OpenSnapshot {
-  /** `log`: the write-ahead log; `tree`: the base table. Tools show these names, so they stay. */
-  readonly table: 'log' | 'tree';
-  readonly pid: number;
-  /** Program and first argument, such as `collab tail`; null if the system does not show it. */
-  readonly command: string | null;
-  /** Whether the process is stopped (SIGSTOP, Ctrl-Z). */
-  readonly stopped: boolean;
-  /** Milliseconds since the first call of `openSnapshots` that found it. */
-  readonly heldMs: number;
-  /**
-   * Of these, the milliseconds since the process was last seen to use processor time; 0 if the system does not show
-   * that.
-   */
-  readonly idleMs: number;
-  /** Bytes by which the file that the snapshot shows has grown since that call. */
-  readonly grownBytes: number;
-}
-
 /**
  * Records and streams of events. A record is a text under a key in a partition, which is ordered by key (by byte).
  * Partition names and keys are printable ASCII without spaces (0x21–0x7e), each at least one character, together at
@@ -176,7 +148,7 @@ export interface Store extends Reader {
 
   /**
    * Calls `listener` with every event that any process commits from now on; it may receive events that were committed
-   * shortly before too. Those of other processes arrive with a later read, `poll` or `maintain` of this process. The
+   * shortly before too. Those of other processes arrive with a later read or `poll` of this process. The
    * listener may read the `text` of an event until it returns, but not later. What it throws goes to `onListenerError`
    * and affects neither the commit nor other listeners. Returns a function that unsubscribes it.
    */
@@ -209,47 +181,11 @@ export interface Store extends Reader {
    */
   partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
-  /**
-   * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made
-   * before the last call of the returned function, and before the current event loop iteration began, instead of every
-   * commit from before the current callback. Call the returned function before handling a request or message of a
-   * client that may have begun to arrive after the last call: its sender may know of commits that this process has not
-   * seen.
-   */
-  expireOnInput(): () => void;
-
-  /**
-   * Releases the snapshot that reads of this process use; the next read takes a new one. While a snapshot is open, the
-   * space that commits free cannot be reused. Call it after a read and before waiting in the same event loop iteration,
-   * such as for a write to a pipe, and before long computations.
-   */
-  releaseSnapshot(): void;
-
-  /** Lists the snapshots that other processes hold now. A healthy process holds one for milliseconds. */
-  openSnapshots(): OpenSnapshot[];
-  /**
-   * Kills (SIGKILL) the process that holds a snapshot. Does so only if the system shows that a process with this id has
-   * the file of the store open: ids in the store may be those of another container. Returns whether the signal was
-   * sent.
-   */
-  killHolder(snapshot: OpenSnapshot): boolean;
-
-  /**
-   * Does the maintenance that is due, such as freeing what ended processes have held. Call it several times per second
-   * in one process, and whenever a process has ended.
-   */
-  maintain(): Promise<void>;
-  /** Rejects unless a read and a write would succeed now and maintenance is done in time; the message says why not. */
+  /** Rejects unless a read and a write would succeed now; the message says why not. */
   probe(): Promise<void>;
   /**
-   * Reads everything that is on disk and yields each fault, also those that no read would show, such as a record that
-   * is whole but cannot be found. Takes as long as reading the whole store.
-   */
-  faults(): AsyncIterable<StoreFault>;
-  /**
    * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later
-   * reads and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `killHolder`;
-   * `releaseSnapshot` has no effect. No effect when called again.
+   * reads and writes throw or reject, and so does `probe`. No effect when called again.
    */
   close(): Promise<void>;
 }

@@ -62,7 +62,10 @@ export function runBackgroundWorker({
   ...options
 }: BackgroundWorkerOptions): BackgroundWorker {
   const ended = metrics?.counter('lmdb_ended_holders_total', {});
-  const snapshots = new SnapshotWatch(ctx.store, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
+  const snapshots =
+    ctx.operations === undefined
+      ? undefined
+      : new SnapshotWatch(ctx.operations, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
   let stopFollowing: (() => void) | null = null;
   const onDemand = (isWanted: boolean): void => {
     stopFollowing?.();
@@ -74,7 +77,7 @@ export function runBackgroundWorker({
   );
   const sweeps = [
     ...storeSweeps(ctx, config, consumers),
-    { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() },
+    { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots?.check() },
   ];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
@@ -97,7 +100,7 @@ export function runBackgroundWorker({
     countEvents(ctx, metrics);
     metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
     metrics.gauge('lmdb_held_snapshot_seconds', () =>
-      snapshots.longOpen.map(({ table, pid, command, heldMs }) => [
+      (snapshots?.longOpen ?? []).map(({ table, pid, command, heldMs }) => [
         { table, pid: String(pid), command: command ?? '' },
         heldMs / 1_000,
       ]),

@@ -100,7 +100,7 @@ export async function runWebWorker({
 }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
-  const input = new InputNotifier(ctx.store.expireOnInput(), pollBatches(core.kind));
+  const input = new InputNotifier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
   const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;

@@ -11,7 +11,7 @@ import { Snapshots } from '../../src/adapters/lmdb/engine/snapshots.ts';
 import { StoreView } from '../../src/adapters/lmdb/engine/store-view.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
-import type { OpenSnapshot } from '../../src/ports/store.ts';
+import type { OpenSnapshot } from '../../src/ports/store-operations.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

@@ -2,20 +2,42 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
 import { LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { storeConformance } from '../conformance/store.ts';
+import { type Disk, storeConformance } from '../conformance/store.ts';
 import type { Outside } from '../conformance/store/cases.ts';
+import { type Folder, type LocalStores, storeOperationsConformance } from '../conformance/store-operations.ts';
 import { until } from '../helpers/cluster.ts';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-/** What happens to the store in a folder from outside. */
-function outsideOf(path: string): Outside {
+/** Opens two stores in a new folder. */
+async function openPair(t: Test, disk: Disk): Promise<LocalStores & { path: string; close(): Promise<void> }> {
+  const options = { path: tempFolder(t), minFreeBytes: disk === 'full' ? Number.MAX_SAFE_INTEGER : 0 };
+  const open = async (): Promise<LmdbStore> => {
+    const database = await openDatabase(options.path);
+    // As lmdb-js reports it.
+    if (disk === 'fails')
+      database.log.transaction = () =>
+        Promise.reject(Object.assign(new Error('Input/output error'), { code: constants.errno.EIO }));
+    return new LmdbStore(database, options);
+  };
+  const [store, peer] = [await open(), await open()];
+  const outside: Outside = {
+    commit: (...record) => execFileSync(process.execPath, [...fixtureArgs('store-commit'), options.path, ...record]),
+  };
+  const close = async (): Promise<void> => {
+    await store.close();
+    await peer.close();
+  };
+  return { path: options.path, store, peer, operations: store, peerOperations: peer, outside, close };
+}
+
+/** What the disk and another process do to the store in a folder. */
+function folderOf(path: string): Folder {
   return {
-    commit: (...record) => execFileSync(process.execPath, [...fixtureArgs('store-commit'), path, ...record]),
     damage: (text) => {
       const file = join(path, 'data.mdb');
       const bytes = readFileSync(file);
@@ -33,26 +55,11 @@ function outsideOf(path: string): Outside {
   };
 }
 
-await storeConformance(t, async (t, disk) => {
-  const options = { path: tempFolder(t), minFreeBytes: disk === 'full' ? Number.MAX_SAFE_INTEGER : 0 };
-  const open = async (): Promise<LmdbStore> => {
-    const database = await openDatabase(options.path);
-    // As lmdb-js reports it.
-    if (disk === 'fails')
-      database.log.transaction = () =>
-        Promise.reject(Object.assign(new Error('Input/output error'), { code: constants.errno.EIO }));
-    return new LmdbStore(database, options);
-  };
-  const [store, peer] = [await open(), await open()];
-  return {
-    store,
-    peer,
-    outside: outsideOf(options.path),
-    close: async () => {
-      await store.close();
-      await peer.close();
-    },
-  };
+await storeConformance(t, openPair);
+
+await storeOperationsConformance(t, async (t) => {
+  const pair = await openPair(t, 'works');
+  return { ...pair, ...folderOf(pair.path) };
 });
 
 // The port lets an adapter always return undefined.

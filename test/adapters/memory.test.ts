@@ -29,8 +29,6 @@ await t.test('MemoryStore keeps the contract of the Store', (t) =>
     };
     const outside: Outside = {
       commit: (partition, key, value) => void database.commit([], [{ partition, key, change: () => value }], []),
-      damage: null,
-      holdSnapshot: null,
     };
     return Promise.resolve({ store, peer, outside, close });
   }),

@@ -6,7 +6,6 @@ import { freshnessCases } from './store/freshness.ts';
 import { lifecycleCases } from './store/lifecycle.ts';
 import { listenerCases } from './store/listeners.ts';
 import { recordCases } from './store/records.ts';
-import { snapshotCases } from './store/snapshots.ts';
 import { transactionCases } from './store/transactions.ts';
 
 /** Two open stores over the same data, like those of two processes. */
@@ -25,7 +24,6 @@ const cases: Cases = {
   ...listenerCases,
   ...cacheCases,
   ...lifecycleCases,
-  ...snapshotCases,
 };
 
 /** Asserts every sentence of ports/store.ts for an adapter. `open` opens two stores over new, empty data. */

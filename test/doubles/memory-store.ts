@@ -5,13 +5,11 @@ import type {
   Entry,
   EventListener,
   Growth,
-  OpenSnapshot,
   RangeOptions,
   Reader,
   RenderEvent,
   Store,
   StoredEvent,
-  StoreFault,
   Transaction,
 } from '../../src/ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
@@ -160,40 +158,11 @@ export class MemoryStore implements Store {
     );
   }
 
-  expireOnInput(): () => void {
-    // Reads are never cached.
-    return () => {};
-  }
-
-  releaseSnapshot(): void {
-    // There are no snapshots.
-  }
-
-  openSnapshots(): OpenSnapshot[] {
-    this.#requireOpen();
-    return [];
-  }
-
-  killHolder(_snapshot: OpenSnapshot): boolean {
-    this.#requireOpen();
-    return false;
-  }
-
-  async maintain(): Promise<void> {
-    this.#requireOpen();
-    this.poll();
-  }
-
   async probe(): Promise<void> {
     this.#requireOpen();
     if (this.#database.full)
       throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
     if (this.#database.failing) throw new CollabError('storage_failed', 'The disk reports I/O errors');
-  }
-
-  async *faults(): AsyncIterable<StoreFault> {
-    this.#requireOpen();
-    yield* [];
   }
 
   async close(): Promise<void> {

@@ -18,22 +18,7 @@ import { decodeEventChunk } from './engine/event-chunk.ts';
 import { DATA_FILE, LOCK_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
 import { entriesOf } from './env/table-entries.ts';
 import { openLmdbStore } from './store.ts';
-
-/** The result of reading a whole store. */
-export interface StoreSummary {
-  /** Version of the layout (`FORMAT_VERSION`). */
-  readonly format: number;
-  /** As `Store.epoch`. */
-  readonly epoch: string;
-  readonly environments: number;
-  readonly records: number;
-  readonly events: number;
-  /** Size of the data file. */
-  readonly bytes: number;
-}
-
-/** Called with one record of a store. */
-export type RecordListener = (partition: string, key: string, value: string) => void;
+import type { CopiedRecords, RecordListener, StoreSummary } from '../../ports/store-operations.ts';
 
 /** The only file of a copied store, whose log is empty after a checkpoint. */
 export const STORE_FILE = DATA_FILE;
@@ -92,12 +77,6 @@ async function copyFile(lmdbEnv: Pick<Database['root'], 'backup'>, to: string): 
 
 async function emptyFolder(path: string): Promise<void> {
   for (const name of await readdir(path)) await rm(join(path, name), { recursive: true });
-}
-
-/** The records of a copy that no other process has open. */
-export interface CopiedRecords {
-  get(partition: string, key: string): string | undefined;
-  put(partition: string, key: string, value: string): void;
 }
 
 /**

@@ -3,17 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { diskFull } from '../../model/disk-refusal.ts';
 import { CollabError } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
-import type {
-  Entry,
-  EventListener,
-  Growth,
-  OpenSnapshot,
-  RangeOptions,
-  Store,
-  StoredEvent,
-  StoreFault,
-  Transaction,
-} from '../../ports/store.ts';
+import type { Entry, EventListener, Growth, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import type { OpenSnapshot, StoreFault, StoreOperations } from '../../ports/store-operations.ts';
 import type { StoreBounds } from './bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
@@ -53,7 +44,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStor
 }
 
 /** The Store on LMDB. */
-export class LmdbStore implements Store {
+export class LmdbStore implements Store, StoreOperations {
   readonly epoch: string;
   readonly #database: Database;
   readonly #options: LmdbStoreOptions;

@@ -8,7 +8,7 @@ import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { isStoreError } from '../../model/errors.ts';
-import type { OpenSnapshot } from '../../ports/store.ts';
+import type { OpenSnapshot } from '../../ports/store-operations.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { asFailure } from '../failure.ts';
 import { checkOwners } from './check-owners.ts';
@@ -211,7 +211,7 @@ async function inspectStore(ctx: Context): Promise<Check[]> {
   await ctx.store.probe();
   const environments = await listEnvironments(ctx);
   const store = ok('store', `can be opened and written; epoch ${ctx.store.epoch}, ${environments.length} environments`);
-  const snapshots = await findLongSnapshots(ctx.store);
+  const snapshots = await findLongSnapshots(ctx.operations);
   return [store, ...snapshots.map(snapshotCheck)];
 }
 

@@ -3,7 +3,7 @@ import { findLockHoldersOf } from '../../app.ts';
 import type { Config } from '../../config/schema.ts';
 import { processInfo } from '../../lib/process/process-info.ts';
 import { DataError } from '../../model/errors.ts';
-import type { LockHolder } from '../../ports/lock-holders.ts';
+import type { LockHolder } from '../../ports/store-operations.ts';
 import { interruptible } from '../terminal/interruption.ts';
 
 /**

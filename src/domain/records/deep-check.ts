@@ -34,13 +34,14 @@ export interface DeepCounts {
 }
 
 /**
- * Reads everything in the store: records and events must be what was written (`Store.faults`) and valid JSON, an event
+ * Reads everything in the store: records and events must be what was written (`StoreOperations.faults`) and valid JSON, an event
  * must contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be intact.
  *
  * @param counts updated while reading, to show progress
  */
 export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
-  for await (const { name, fault } of ctx.store.faults()) yield { kind: 'stored data', name: `(${name})`, fault };
+  for await (const { name, fault } of ctx.operations?.faults() ?? [])
+    yield { kind: 'stored data', name: `(${name})`, fault };
   yield* damagedRecords(ctx, counts);
   yield* damagedChain(ctx, null);
   for (const environment of await listEnvironments(ctx)) {

@@ -1,6 +1,6 @@
 import { readProcessStat } from '../../lib/process/process-stat.ts';
 import type { Logger } from '../../observability/log.ts';
-import type { OpenSnapshot, Store } from '../../ports/store.ts';
+import type { OpenSnapshot, StoreOperations } from '../../ports/store-operations.ts';
 
 /** A healthy process keeps a snapshot open for milliseconds; a backup keeps one for as long as it copies. */
 const LONG_MS = 10_000;
@@ -31,15 +31,19 @@ export interface SnapshotWatchOptions {
  * (docs/decisions/0035-stuck-readers-and-compaction.md).
  */
 export class SnapshotWatch {
-  readonly #store: Store;
+  readonly #operations: Pick<StoreOperations, 'openSnapshots' | 'killHolder'>;
   readonly #log: Logger;
   /** By table and pid: how long it had been open at its last report. */
   readonly #reported = new Map<string, number>();
   readonly #options: SnapshotWatchOptions;
   #longOpen: readonly OpenSnapshot[] = [];
 
-  constructor(store: Store, log: Logger, options: SnapshotWatchOptions = {}) {
-    this.#store = store;
+  constructor(
+    operations: Pick<StoreOperations, 'openSnapshots' | 'killHolder'>,
+    log: Logger,
+    options: SnapshotWatchOptions = {},
+  ) {
+    this.#operations = operations;
     this.#log = log;
     this.#options = options;
   }
@@ -51,7 +55,7 @@ export class SnapshotWatch {
 
   /** Checks the open snapshots and logs those that need a report. Call it about once a second. */
   check(): void {
-    this.#longOpen = this.#store.openSnapshots().filter(({ heldMs }) => heldMs >= LONG_MS);
+    this.#longOpen = this.#operations.openSnapshots().filter(({ heldMs }) => heldMs >= LONG_MS);
     const keys = new Set(this.#longOpen.map(keyOf));
     for (const key of this.#reported.keys()) {
       if (keys.has(key)) continue;
@@ -82,7 +86,7 @@ export class SnapshotWatch {
 
   #end(snapshot: OpenSnapshot): void {
     const { table, pid, command, stopped, heldMs, grownBytes } = snapshot;
-    if (!this.#store.killHolder(snapshot)) return;
+    if (!this.#operations.killHolder(snapshot)) return;
     this.#options.onEnded?.();
     this.#log.error(
       {

@@ -26,9 +26,9 @@ const HOUR = 60 * MINUTE;
 const IDLE_WINDOW_MS = 5 * MINUTE;
 
 /** Frees the shared memory of killed processes, and runs a checkpoint of the store if one is due. */
-export async function maintain({ store, shared }: Context): Promise<void> {
+export async function maintain({ operations, shared }: Context): Promise<void> {
   await shared.maintain();
-  await store.maintain();
+  await operations?.maintain();
 }
 
 /** The sweeps of the store, shared memory and files. */

@@ -1,18 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
 import type { Test } from 'tap';
 import type { Store } from '../../../src/ports/store.ts';
 
-/** What other processes and the disk do to the data of a store. */
+/** What other processes do to the data of a store. */
 export interface Outside {
   /** Commits a record as another process does, before this returns. */
   commit(partition: string, key: string, value: string): void;
-  /** Changes a text on disk wherever it is, without its length; null if the adapter has no disk. */
-  readonly damage: ((text: string) => void) | null;
-  /**
-   * Starts a process that has the store open and holds a snapshot until it is killed; null if the adapter has no
-   * snapshots.
-   */
-  readonly holdSnapshot: ((t: Test) => Promise<ChildProcess>) | null;
 }
 
 /** Two open stores over the same data, which is empty at the beginning of a case. */

@@ -78,31 +78,4 @@ export const freshnessCases: Cases = {
     await writes;
     t.strictSame(wrong, []);
   },
-
-  'with expireOnInput, a read after an input shows what was committed before it': async (t, { store, peer }) => {
-    const onInput = store.expireOnInput();
-    for (let i = 1; i <= 10; i++) {
-      await peer.transact(async (tx) => tx.put('p', 'k', String(i)));
-      onInput();
-      t.equal(await store.get('p', 'k'), String(i));
-      t.equal(await store.get('p', 'k'), String(i));
-    }
-  },
-
-  'the read after releaseSnapshot takes a new snapshot, and results of earlier reads stay valid': async (
-    t,
-    { store, outside },
-  ) => {
-    await store.transact(async (tx) => tx.put('p', 'k', '1'));
-    // The steps until the next read are one callback: without the release, a read may show what the first one has
-    // shown.
-    const entries = await store.range('p');
-    outside.commit('p', 'k', '2');
-    store.releaseSnapshot();
-    t.equal(await store.get('p', 'k'), '2');
-    store.releaseSnapshot();
-    store.releaseSnapshot();
-    t.equal(await store.get('p', 'k'), '2');
-    t.strictSame(entries, [{ key: 'k', value: '1' }]);
-  },
 };

@@ -1,19 +1,16 @@
 import t from 'tap';
-import { MemoryDatabase } from '../../doubles/memory-database.ts';
-import { MemoryStore } from '../../doubles/memory-store.ts';
 import { createLogger } from '../../../src/observability/log.ts';
 import { SnapshotWatch } from '../../../src/workers/background/snapshot-watch.ts';
-import type { OpenSnapshot } from '../../../src/ports/store.ts';
+import type { OpenSnapshot } from '../../../src/ports/store-operations.ts';
 
 t.test(
   'a snapshot that is open for long is reported with its process, again every minute, and when it is closed',
   async (t) => {
     let open: OpenSnapshot[] = [];
-    const store = new MemoryStore(new MemoryDatabase());
-    store.openSnapshots = () => open;
+    const operations = { openSnapshots: () => open, killHolder: () => false };
     const lines: string[] = [];
     const watch = new SnapshotWatch(
-      store,
+      operations,
       createLogger({
         level: 'info',
         name: 'background',
@@ -71,10 +68,11 @@ t.test(
       ['that is a worker', { ...stuck, pid: process.pid }, false],
     ];
     for (const [name, snapshot, isEnded] of cases) {
-      const store = new MemoryStore(new MemoryDatabase());
       const ended: number[] = [];
-      store.openSnapshots = () => [snapshot];
-      store.killHolder = ({ pid }) => ended.push(pid) > 0;
+      const operations = {
+        openSnapshots: () => [snapshot],
+        killHolder: ({ pid }: OpenSnapshot) => ended.push(pid) > 0,
+      };
       const lines: string[] = [];
       let counted = 0;
       const log = createLogger({
@@ -82,7 +80,7 @@ t.test(
         name: 'background',
         destination: { write: (line: string) => void lines.push(line) },
       });
-      new SnapshotWatch(store, log, { onEnded: () => counted++ }).check();
+      new SnapshotWatch(operations, log, { onEnded: () => counted++ }).check();
       t.same(ended, isEnded ? [snapshot.pid] : [], name);
       t.equal(counted, ended.length);
       if (isEnded)

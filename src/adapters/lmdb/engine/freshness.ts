@@ -57,7 +57,7 @@ export class Freshness {
     this.#freshAt = -1;
   }
 
-  /** As `Store.expireOnInput`. */
+  /** As `StoreOperations.expireOnInput`. */
   expireOnInput(): () => void {
     this.#hasInputNotifier = true;
     return () => this.expire();

@@ -1,6 +1,6 @@
 import type { Database as Table } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
-import type { StoreFault } from '../../../ports/store.ts';
+import type { StoreFault } from '../../../ports/store-operations.ts';
 import { textOfValue } from '../env/checked-value.ts';
 import type { Database } from '../env/database.ts';
 import { entriesOf } from '../env/table-entries.ts';

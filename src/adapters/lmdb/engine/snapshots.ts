@@ -4,7 +4,7 @@ import { otherLockHolders } from '../../../lib/files/file-locks.ts';
 import { killIfFileOpen } from '../../../lib/files/open-files.ts';
 import { processInfo } from '../../../lib/process/process-info.ts';
 import { readProcessStat } from '../../../lib/process/process-stat.ts';
-import type { OpenSnapshot } from '../../../ports/store.ts';
+import type { OpenSnapshot } from '../../../ports/store-operations.ts';
 import type { Database } from '../env/database.ts';
 import { recordedGeneration } from '../env/log-file.ts';
 import { otherReaders } from '../env/readers.ts';
@@ -66,7 +66,7 @@ export class Snapshots {
     return found;
   }
 
-  /** As `Store.killHolder`. */
+  /** As `StoreOperations.killHolder`. */
   killHolder({ pid }: OpenSnapshot): boolean {
     // Every process that has the log open has the base table open too.
     return killIfFileOpen(pid, join(this.#database.path, DATA_FILE));

@@ -100,7 +100,7 @@ export class StoreView {
     this.#delivery.deliver();
   }
 
-  /** As `Store.expireOnInput`. */
+  /** As `StoreOperations.expireOnInput`. */
   expireOnInput(): () => void {
     return this.#freshness.expireOnInput();
   }

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { glibcVersion } from '../../../lib/process/glibc-version.ts';
-import type { LockHolder } from '../../../ports/lock-holders.ts';
+import type { LockHolder } from '../../../ports/store-operations.ts';
 import { LOCK_FILE } from './store-files.ts';
 
 /**

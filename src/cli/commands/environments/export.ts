@@ -130,7 +130,7 @@ async function writeTo(
     const data = Buffer.from(`${line}\n`);
     bytes += data.byteLength;
     // Writing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
-    ctx.store.releaseSnapshot();
+    ctx.operations?.releaseSnapshot();
     if (!stream.write(data)) await once(stream, 'drain');
   };
   await put(exportHead());

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
-import type { OpenSnapshot } from '../../../ports/store.ts';
+import type { OpenSnapshot } from '../../../ports/store-operations.ts';
 import { addCommand } from '../../command.ts';
 import { type Counts, countEnvironment } from '../environments/environment-counts.ts';
 import { loadFolderConfig, useStore } from '../../shared/open-store.ts';
@@ -76,7 +76,7 @@ async function status(_options: object, command: Command): Promise<void> {
       missingPlugins: readiness?.missingPlugins ?? 0,
       backgroundFailing: readiness?.backgroundFailing ?? false,
       disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
-      heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({
+      heldSnapshots: (await findLongSnapshots(ctx.operations)).map(({ table, pid, command, stopped }) => ({
         table,
         pid,
         command,

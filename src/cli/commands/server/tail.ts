@@ -91,7 +91,7 @@ async function follow(
     );
     const deleted = events.length === 0 && (await isDeleted(ctx, environment));
     // Printing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
-    store.releaseSnapshot();
+    ctx.operations?.releaseSnapshot();
     if (deleted) return true;
     for (const { seq, text } of events) {
       show(text);
