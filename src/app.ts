@@ -10,7 +10,7 @@ import type { Primary } from './cluster/primary.ts';
 import type { StartWorker } from './workers/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
-import { systemClock } from './lib/clock.ts';
+import { type Clock, systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/files/durable-files.ts';
 import { killIfFileOpen } from './lib/files/open-files.ts';
 import type { Metrics } from './observability/metrics.ts';
@@ -44,8 +44,12 @@ export async function openBlobs(config: Config): Promise<Blobs> {
   return new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes: minFreeBytes(config) });
 }
 
-/** Opens the data folder of a configuration, and creates it if it does not exist. Works while a server is running. */
-export async function openContext(config: Config): Promise<OpenContext> {
+/**
+ * Opens the data folder of a configuration, and creates it if it does not exist. Works while a server is running.
+ *
+ * @param clock the time of the server; tests pass one that they turn
+ */
+export async function openContext(config: Config, clock: Clock = systemClock): Promise<OpenContext> {
   const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] =
     await Promise.all([
       import('./adapters/lmdb/store.ts'),
@@ -57,11 +61,11 @@ export async function openContext(config: Config): Promise<OpenContext> {
     ]);
   await ensureFolder(config.dataDir);
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
-  const shared = new FallbackShared(openLmdbShared({ path: sharedPath(config) }));
+  const shared = new FallbackShared(openLmdbShared({ path: sharedPath(config), clock }), clock);
   const blobs = await openBlobs(config);
   const crdt = new CrdtService(new YjsThread(), config);
   return {
-    ctx: { store, operations: store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },
+    ctx: { store, operations: store, shared, clock, blobs, media: new LocalMedia(), crdt },
     close: async () => {
       await crdt.close();
       await store.close();

@@ -16,8 +16,6 @@ export interface Budget {
   /** More than 0. */
   readonly limit: number;
   readonly windowMs: number;
-  /** `Clock.monotonic`. */
-  readonly now: number;
   /** Spends the amount even if it is not allowed: for what has been used already. */
   readonly overdraw?: boolean | undefined;
 }
@@ -38,23 +36,24 @@ export interface SharedRecord {
  *
  * Every method returns a promise, because an adapter may have to ask over a network. The calls of one process take
  * effect in the order in which they are made, even if the caller does not await them. One that rejects may have taken
- * effect, and does not keep later ones from it. Do not call this in a transaction of the store: the transaction may run
+ * effect, and does not keep later ones from it. Time is that of the memory, which all processes share, also those of
+ * machines whose clocks differ; it never goes back. Do not call this in a transaction of the store: the transaction may run
  * again, and would wait for the network (decision 30).
  */
 export interface Shared {
   /**
-   * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now` (`Clock.monotonic`). The window
-   * slides: at most `limit` hits are allowed in any interval of that length. A refused hit is not counted.
+   * Counts a hit if fewer than `limit` were counted in the last `windowMs` milliseconds. The window slides: at most
+   * `limit` hits are allowed in any interval of that length. A refused hit is not counted.
    */
-  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult>;
+  hit(key: string, limit: number, windowMs: number): Promise<RateLimitResult>;
   /**
    * Spends an amount if the budget of the key has that much left, or is full: an amount above the limit needs a full
    * budget. `remaining` is what is left, in units of the amount, and `resetMs` the time until the budget is full; after
    * a refusal, until the same amount is allowed. The keys are separate from those of `hit`.
    */
   spend(key: string, budget: Budget): Promise<RateLimitResult>;
-  /** Deletes windows without a hit since `before` (`Clock.monotonic`), and budgets that were full by then. */
-  sweepWindows(before: number): Promise<void>;
+  /** Deletes windows without a hit in the last `idleMs` milliseconds, and budgets that have been full for longer. */
+  sweepWindows(idleMs: number): Promise<void>;
 
   /**
    * Adds `delta` to the count of `owner` (a worker) under `key`, but not below 0. Returns the total of `key` over all

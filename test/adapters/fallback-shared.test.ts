@@ -3,6 +3,7 @@ import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { FallbackShared } from '../../src/adapters/fallback/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { endHolderOf } from '../helpers/shared-holder.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
 
@@ -10,10 +11,13 @@ let folder = 0;
 
 await sharedConformance(t, async () => {
   const path = `${t.testdir()}/${folder++}`;
-  const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })].map((view) => new FallbackShared(view));
+  const clock = new ManualClock(0);
+  const [shared, peer] = [openLmdbShared({ path, clock }), openLmdbShared({ path, clock })].map(
+    (view) => new FallbackShared(view, clock),
+  );
   if (shared === undefined || peer === undefined) throw new Error('two views were expected');
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
-  return { shared, peer, endProcess: (t) => endHolderOf(t, path) };
+  return { shared, peer, clock, endProcess: (t) => endHolderOf(t, path) };
 });
 
 await t.test(
@@ -23,11 +27,11 @@ await t.test(
     const disk = smallDisk(t, 2);
     const path = `${disk.path}/shared`;
     const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
-    await shared.hit('before', 2, 60_000, 1_000);
+    await shared.hit('before', 2, 60_000);
     await shared.count('conn', 'w1', 2);
     await shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
     disk.fill();
-    const hits = await Promise.all(Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i)));
+    const hits = await Promise.all(Array.from({ length: 5 }, () => shared.hit('ip', 3, 60_000)));
     t.strictSame(
       hits.map(({ allowed }) => allowed),
       [true, true, true, false, false],
@@ -41,7 +45,7 @@ await t.test(
     await shared.delete('room', 'gone');
     t.equal(await peer.total('conn'), 2, 'other processes do not see it');
     disk.empty();
-    while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000, 2_000);
+    while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000);
     t.equal(await shared.total('conn'), 1);
     t.strictSame(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
     await Promise.all([shared.close(), peer.close()]);
@@ -54,6 +58,6 @@ await t.test('any other error is thrown', async (t) => {
     count: () => Promise.reject(new Error('closed')),
   });
   const shared = new FallbackShared(broken);
-  await t.rejects(shared.hit('k', 1, 1, 1), { message: 'closed' });
+  await t.rejects(shared.hit('k', 1, 1), { message: 'closed' });
   await t.rejects(shared.count('k', 'w', 1), { message: 'closed' });
 });

@@ -1,13 +1,15 @@
 import t from 'tap';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { endHolderOf } from '../helpers/shared-holder.ts';
 
 let folder = 0;
 
 await sharedConformance(t, async () => {
+  const clock = new ManualClock(0);
   const path = `${t.testdir()}/${folder++}`;
-  const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })];
+  const [shared, peer] = [openLmdbShared({ path, clock }), openLmdbShared({ path, clock })];
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
-  return { shared, peer, endProcess: (t) => endHolderOf(t, path) };
+  return { shared, peer, clock, endProcess: (t) => endHolderOf(t, path) };
 });

@@ -3,6 +3,7 @@ import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import type { SharedRecord } from '../../src/ports/shared.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { MemoryBlobs, MemoryBucket } from '../doubles/memory-blobs.ts';
@@ -69,8 +70,9 @@ await t.test('MemoryStore refuses a commit that leaves a cached value valid that
 
 await t.test('MemoryShared keeps the contract of Shared memory', (t) =>
   sharedConformance(t, () => {
-    const shared = new MemoryShared();
-    return Promise.resolve({ shared, peer: shared });
+    const clock = new ManualClock(0);
+    const shared = new MemoryShared(clock);
+    return Promise.resolve({ shared, peer: shared, clock });
   }),
 );
 
@@ -96,7 +98,8 @@ await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
 
 await t.test('DelayedShared keeps the contract of Shared memory', (t) =>
   sharedConformance(t, () => {
-    const memory = new RefusingShared();
-    return Promise.resolve({ shared: new DelayedShared(memory), peer: new DelayedShared(memory) });
+    const clock = new ManualClock(0);
+    const memory = new RefusingShared(clock);
+    return Promise.resolve({ shared: new DelayedShared(memory), peer: new DelayedShared(memory), clock });
   }),
 );

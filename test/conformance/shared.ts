@@ -1,10 +1,13 @@
 import type { Test } from 'tap';
 import type { Shared } from '../../src/ports/shared.ts';
+import type { ManualClock } from '../doubles/manual-clock.ts';
 
 /** A new, empty memory that is opened twice, like in two processes. */
 export interface OpenShared {
   readonly shared: Shared;
   readonly peer: Shared;
+  /** The time of the memory. */
+  readonly clock: ManualClock;
   /**
    * Starts a process that uses the memory, and kills it. Returns a function that says whether the memory still holds
    * what is its. Absent if processes hold nothing in the memory.
@@ -18,13 +21,13 @@ const LONG_KEY = 'k'.repeat(5_000);
 /** Asserts every sentence of ports/shared.ts for an adapter. */
 export async function sharedConformance(t: Test, open: () => Promise<OpenShared>): Promise<void> {
   await t.test('exactly the limit is allowed in any window, in both processes together', async (t) => {
-    const { shared, peer } = await open();
+    const { shared, peer, clock } = await open();
     const allowed: number[] = [];
     // 4 000 hits at pseudo-random times, one per 0.2 s on average, with a limit of 100 per minute.
-    for (let i = 0, now = 1_000_000, seed = 7; i < 4_000; i++) {
+    for (let i = 0, seed = 7; i < 4_000; i++) {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
-      now += seed % 400;
-      if ((await (i % 2 === 0 ? shared : peer).hit('ip', 100, 60_000, now)).allowed) allowed.push(now);
+      clock.advance(seed % 400);
+      if ((await (i % 2 === 0 ? shared : peer).hit('ip', 100, 60_000)).allowed) allowed.push(clock.monotonic());
     }
     const most = Math.max(...allowed.map((start) => allowed.filter((at) => at >= start && at < start + 60_000).length));
     t.equal(most, 100);
@@ -32,68 +35,79 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
   });
 
   await t.test('remaining and resetMs are exact, and refused hits are not counted', async (t) => {
-    const { shared, peer } = await open();
-    t.same(await shared.hit('k', 2, 1_000, 5_000), { allowed: true, remaining: 1, resetMs: 1_000 });
-    t.same(await peer.hit('k', 2, 1_000, 5_400), { allowed: true, remaining: 0, resetMs: 600 });
-    t.same(await shared.hit('k', 2, 1_000, 5_500), { allowed: false, remaining: 0, resetMs: 500 });
-    t.same(await shared.hit('k', 2, 1_000, 5_999), { allowed: false, remaining: 0, resetMs: 1 });
-    t.same(await peer.hit('k', 2, 1_000, 6_000), { allowed: true, remaining: 0, resetMs: 400 });
-    t.equal((await shared.hit('other', 2, 1_000, 6_000)).remaining, 1, 'keys are separate');
-    await shared.sweepWindows(6_001);
-    t.same(await peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
+    const { shared, peer, clock } = await open();
+    t.same(await shared.hit('k', 2, 1_000), { allowed: true, remaining: 1, resetMs: 1_000 });
+    clock.advance(400);
+    t.same(await peer.hit('k', 2, 1_000), { allowed: true, remaining: 0, resetMs: 600 });
+    clock.advance(100);
+    t.same(await shared.hit('k', 2, 1_000), { allowed: false, remaining: 0, resetMs: 500 });
+    clock.advance(499);
+    t.same(await shared.hit('k', 2, 1_000), { allowed: false, remaining: 0, resetMs: 1 });
+    clock.advance(1);
+    t.same(await peer.hit('k', 2, 1_000), { allowed: true, remaining: 0, resetMs: 400 });
+    t.equal((await shared.hit('other', 2, 1_000)).remaining, 1, 'keys are separate');
+    clock.advance(100);
+    await shared.sweepWindows(99);
+    t.same(await peer.hit('k', 2, 1_000), { allowed: true, remaining: 1, resetMs: 1_000 });
   });
 
   await t.test(
-    'sweepWindows deletes the windows without a hit since a time, and keeps the others with all of their hits',
+    'sweepWindows deletes the windows without a recent hit, and keeps the others with all of their hits',
     async (t) => {
-      const { shared, peer } = await open();
-      for (const [key, now] of [
-        ['old', 3_000],
-        ['old', 4_999],
-        ['at', 5_000],
-        ['both', 4_000],
-        ['both', 6_000],
-      ] as const)
-        await shared.hit(key, 5, 10_000, now);
-      await peer.sweepWindows(5_000);
+      const { shared, peer, clock } = await open();
+      for (const [key, after] of [
+        ['old', 0],
+        ['both', 1_000],
+        ['old', 999],
+        ['at', 1],
+        ['both', 1_000],
+      ] as const) {
+        clock.advance(after);
+        await shared.hit(key, 5, 10_000);
+      }
+      await peer.sweepWindows(1_000);
+      clock.advance(500);
       const remaining = await Promise.all(
-        ['old', 'at', 'both'].map(async (key) => (await shared.hit(key, 5, 10_000, 6_500)).remaining),
+        ['old', 'at', 'both'].map(async (key) => (await shared.hit(key, 5, 10_000)).remaining),
       );
       t.strictSame(remaining, [4, 3, 2]);
     },
   );
 
   await t.test('budgets refill evenly, in both processes together, and refused amounts are not counted', async (t) => {
-    const { shared, peer } = await open();
-    const spend = (view: Shared, amount: number, now: number, overdraw?: boolean) =>
-      view.spend('k', { amount, limit: 100, windowMs: 1_000, now, overdraw });
-    t.same(await spend(shared, 60, 5_000), { allowed: true, remaining: 40, resetMs: 600 });
-    t.same(await spend(peer, 50, 5_000), { allowed: false, remaining: 40, resetMs: 100 });
-    t.same(await spend(peer, 50, 5_100), { allowed: true, remaining: 0, resetMs: 1_000 });
-    t.same(await spend(shared, 250, 6_000), { allowed: false, remaining: 90, resetMs: 100 });
+    const { shared, peer, clock } = await open();
+    const spend = (view: Shared, amount: number, overdraw?: boolean) =>
+      view.spend('k', { amount, limit: 100, windowMs: 1_000, overdraw });
+    t.same(await spend(shared, 60), { allowed: true, remaining: 40, resetMs: 600 });
+    t.same(await spend(peer, 50), { allowed: false, remaining: 40, resetMs: 100 });
+    clock.advance(100);
+    t.same(await spend(peer, 50), { allowed: true, remaining: 0, resetMs: 1_000 });
+    clock.advance(900);
+    t.same(await spend(shared, 250), { allowed: false, remaining: 90, resetMs: 100 });
+    clock.advance(100);
     t.same(
-      await spend(shared, 250, 6_100),
+      await spend(shared, 250),
       { allowed: true, remaining: 0, resetMs: 2_500 },
       'an amount above the limit needs a full budget',
     );
-    t.same(await spend(peer, 10, 8_000), { allowed: true, remaining: 30, resetMs: 700 });
-    t.same(await shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), {
+    clock.advance(1_900);
+    t.same(await spend(peer, 10), { allowed: true, remaining: 30, resetMs: 700 });
+    t.same(await shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000 }), {
       allowed: true,
       remaining: 0,
       resetMs: 1_000,
     });
-    t.same((await shared.hit('other', 1, 1_000, 8_000)).allowed, true, 'hits are separate');
-    t.same(await spend(shared, 200, 20_000, true), { allowed: true, remaining: 0, resetMs: 2_000 });
-    t.same(
-      await spend(peer, 100, 20_000, true),
-      { allowed: false, remaining: 0, resetMs: 2_000 },
-      'an overdraft is counted',
-    );
-    t.equal((await spend(shared, 1, 22_009)).allowed, false);
-    await shared.sweepWindows(22_900);
-    t.equal((await spend(shared, 1, 22_009)).allowed, false, 'budgets that are not full are kept');
-    await shared.sweepWindows(23_001);
-    t.same(await peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), {
+    t.same((await shared.hit('other', 1, 1_000)).allowed, true, 'hits are separate');
+    clock.advance(12_000);
+    t.same(await spend(shared, 200, true), { allowed: true, remaining: 0, resetMs: 2_000 });
+    t.same(await spend(peer, 100, true), { allowed: false, remaining: 0, resetMs: 2_000 }, 'an overdraft is counted');
+    clock.advance(2_009);
+    t.equal((await spend(shared, 1)).allowed, false);
+    await shared.sweepWindows(0);
+    t.equal((await spend(shared, 1)).allowed, false, 'budgets that are not full are kept');
+    clock.advance(992);
+    await shared.sweepWindows(0);
+    t.same(await peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000 }), {
       allowed: true,
       remaining: 0,
       resetMs: 1_000,
@@ -171,8 +185,8 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
       shared.deleteOwner('w1'),
       shared.put(record('c', '1', 'w2')),
       shared.count('c', 'w1', 1),
-      shared.hit('h', 1, 1_000, 5_000),
-      shared.hit('h', 1, 1_000, 5_000),
+      shared.hit('h', 1, 1_000),
+      shared.hit('h', 1, 1_000),
     ];
     const [listed, got, total] = [shared.list('k'), shared.get('k', 'b'), shared.total('c')];
     t.strictSame(await listed, [record('a', '2', ''), record('c', '1', 'w2')]);
@@ -190,11 +204,11 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
       shared.put(record('k', '1')),
       shared.put(record(LONG_KEY, 'x')),
       shared.count(LONG_KEY, 'w1', 1),
-      shared.hit(LONG_KEY, 1, 1_000, 5_000),
+      shared.hit(LONG_KEY, 1, 1_000),
       shared.count('c', 'w1', 1),
       shared.put(record('k', '2')),
       shared.delete(LONG_KEY, 'n'),
-      shared.hit('h', 1, 1_000, 5_000),
+      shared.hit('h', 1, 1_000),
       shared.count('c', 'w1', 1),
     ];
     const outcomes = await Promise.allSettled<unknown>(calls);
@@ -204,7 +218,7 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
     );
     for (const view of [shared, peer])
       t.strictSame([await view.list('k'), await view.total('c')], [[record('k', '2')], 2]);
-    t.equal((await peer.hit('h', 1, 1_000, 5_000)).allowed, false);
+    t.equal((await peer.hit('h', 1, 1_000)).allowed, false);
     await shared.put(record('k', '3'));
     t.strictSame(await peer.get('k', 'n'), record('k', '3'));
   });
@@ -212,11 +226,9 @@ export async function sharedConformance(t: Test, open: () => Promise<OpenShared>
   await t.test('exactly the limit of concurrent calls of both processes is allowed', async (t) => {
     const { shared, peer } = await open();
     const views = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? shared : peer));
-    const hits = await Promise.all(views.map((view) => view.hit('h', 7, 1_000, 5_000)));
+    const hits = await Promise.all(views.map((view) => view.hit('h', 7, 1_000)));
     t.equal(hits.filter(({ allowed }) => allowed).length, 7);
-    const spent = await Promise.all(
-      views.map((view) => view.spend('s', { amount: 10, limit: 100, windowMs: 1_000, now: 5_000 })),
-    );
+    const spent = await Promise.all(views.map((view) => view.spend('s', { amount: 10, limit: 100, windowMs: 1_000 })));
     t.equal(spent.filter(({ allowed }) => allowed).length, 10);
     const totals = await Promise.all(views.map((view, i) => view.count('c', `w${i % 2}`, 1)));
     t.strictSame(

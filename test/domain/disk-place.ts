@@ -21,7 +21,7 @@ export async function createDiskPlace(t: Test, settings: Partial<EnvironmentSett
   const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0 });
   t.teardown(() => store.close());
   const clock = new ManualClock(START);
-  const ctx: Context = { store, shared: newShared(), clock };
+  const ctx: Context = { store, shared: newShared(clock), clock };
   const { id } = await createEnvironment(ctx, { slug: 'dev' });
   const environment = await updateEnvironment(ctx, id, { settings });
   return {

@@ -37,8 +37,8 @@ export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
 export async function createWorld(t: Test): Promise<World> {
   const database = new MemoryDatabase();
-  const shared = newShared();
   const clock = new ManualClock(START);
+  const shared = newShared(clock);
   const store = new MemoryStore(database);
   const peerStore = new MemoryStore(database);
   const crdt = new CrdtService(new YjsThread(), { crdt: { mergeSecondsPerMinute: 0 } });

@@ -34,16 +34,16 @@ export class DelayedShared implements Shared {
     return { reached: made, release };
   }
 
-  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
-    return this.#delayed('hit', () => this.#shared.hit(key, limit, windowMs, now));
+  hit(key: string, limit: number, windowMs: number): Promise<RateLimitResult> {
+    return this.#delayed('hit', () => this.#shared.hit(key, limit, windowMs));
   }
 
   spend(key: string, budget: Budget): Promise<RateLimitResult> {
     return this.#delayed('spend', () => this.#shared.spend(key, budget));
   }
 
-  sweepWindows(before: number): Promise<void> {
-    return this.#delayed('sweepWindows', () => this.#shared.sweepWindows(before));
+  sweepWindows(idleMs: number): Promise<void> {
+    return this.#delayed('sweepWindows', () => this.#shared.sweepWindows(idleMs));
   }
 
   count(key: string, owner: string, delta: number): Promise<number> {

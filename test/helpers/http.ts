@@ -84,7 +84,7 @@ export interface TestServer {
 }
 
 export async function startTestServer(t: Test, options: TestServerOptions = {}): Promise<TestServer> {
-  const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = newShared() } = options;
+  const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = newShared(clock) } = options;
   const passwordLn = options.realPasswords === true ? undefined : CHEAP_LN;
   const ctx: Context = { store, shared, clock, blobs: options.blobs, passwordLn };
   const dir = tmpdir();

@@ -1,4 +1,5 @@
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
 
@@ -9,7 +10,12 @@ export function delayShared(): void {
   delayed = true;
 }
 
-/** The shared memory that tests use: `shared`, or a new one in memory, with a delay after `delayShared`. */
-export function newShared(shared: Shared = new MemoryShared()): Shared {
+/** The shared memory that tests use: a new one in memory whose time is that of `clock`, late after `delayShared`. */
+export function newShared(clock: Clock): Shared {
+  return maybeLate(new MemoryShared(clock));
+}
+
+/** `shared`, which answers late after `delayShared`. */
+export function maybeLate(shared: Shared): Shared {
   return delayed ? new DelayedShared(shared) : shared;
 }

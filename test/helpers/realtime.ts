@@ -57,8 +57,8 @@ export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
 /** Creates a world with one environment, its publishable key and a signing key. */
 export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
-  const { store = new MemoryStore(), shared = newShared() } = ports;
   const clock = new ManualClock(START);
+  const { store = new MemoryStore(), shared = newShared(clock) } = ports;
   const ctx: Context = { store, shared, clock };
   const environment = await createEnvironment(ctx, { slug: 'default' });
   const { value: key } = await createKey(ctx, environment, { kind: 'publishable' });

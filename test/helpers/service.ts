@@ -20,7 +20,7 @@ import { createLogger } from '../../src/observability/log.ts';
 import type { Environment, EnvironmentPatch } from '../../src/model/environments/environment.ts';
 import { ask, type TestResponse, type TestRequest, TEST_START } from './http.ts';
 import { testCore } from './core.ts';
-import { newShared } from './new-shared.ts';
+import { maybeLate } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -100,9 +100,9 @@ export async function startService(
   const relay = new Relay();
   const running: { ctx: Context; url: string }[] = [];
   for (let number = 1; number <= workers; number++) {
-    const opened = await openContext(config);
-    const shared = newShared(opened.ctx.shared);
-    const ctx: Context = { ...opened.ctx, shared, clock, filters, passwordLn: CHEAP_LN };
+    const opened = await openContext(config, clock);
+    const shared = maybeLate(opened.ctx.shared);
+    const ctx: Context = { ...opened.ctx, shared, filters, passwordLn: CHEAP_LN };
     const [primary, channel] = channelPair();
     relay.add(primary);
     const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId: `web-${number}`, port: 0 });

@@ -1,5 +1,6 @@
 import { isStoreError } from '../../model/errors.ts';
 import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
 /** After a failed write the next one is not attempted for this long: each attempt costs a write to a full disk. */
@@ -19,7 +20,7 @@ interface PendingCount {
 export class FallbackShared implements Shared {
   readonly #shared: Shared;
   /** Hits and budgets that could not be counted in the shared memory. */
-  readonly #local = new MemoryShared();
+  readonly #local: MemoryShared;
   /** Changes to be written, in their order; the key says what they are about. */
   readonly #pendingChanges = new Map<string, () => Promise<void>>();
   /** By `key owner`. Never with a delta of 0. */
@@ -27,18 +28,22 @@ export class FallbackShared implements Shared {
   #writing: Promise<void> | undefined;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param shared the memory that is written to a disk */
-  constructor(shared: Shared) {
+  /**
+   * @param shared the memory that is written to a disk
+   * @param clock the time of what counts in this process only
+   */
+  constructor(shared: Shared, clock?: Pick<Clock, 'monotonic'>) {
     this.#shared = shared;
+    this.#local = new MemoryShared(clock);
   }
 
-  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
+  async hit(key: string, limit: number, windowMs: number): Promise<RateLimitResult> {
     if (this.#hasPending) await this.#writePending();
     try {
-      return await this.#shared.hit(key, limit, windowMs, now);
+      return await this.#shared.hit(key, limit, windowMs);
     } catch (error) {
       if (!isStoreError(error)) throw error;
-      return this.#local.hit(key, limit, windowMs, now);
+      return this.#local.hit(key, limit, windowMs);
     }
   }
 
@@ -51,9 +56,9 @@ export class FallbackShared implements Shared {
     }
   }
 
-  async sweepWindows(before: number): Promise<void> {
-    await this.#local.sweepWindows(before);
-    await this.#try(() => this.#shared.sweepWindows(before));
+  async sweepWindows(idleMs: number): Promise<void> {
+    await this.#local.sweepWindows(idleMs);
+    await this.#try(() => this.#shared.sweepWindows(idleMs));
   }
 
   async count(key: string, owner: string, delta: number): Promise<number> {

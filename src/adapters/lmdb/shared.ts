@@ -1,5 +1,6 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
 import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { spendFrom, type SpentBudget } from '../memory/budget.ts';
 import { openLmdbEnv } from './env/lmdb-env.ts';
 
@@ -9,13 +10,21 @@ import { openLmdbEnv } from './env/lmdb-env.ts';
  */
 const BUDGET = 'budget ';
 
+/** How `openLmdbShared` opens shared memory. */
+export interface LmdbSharedOptions {
+  /** Folder of the memory; created if it is missing. */
+  readonly path: string;
+  /** The time of the memory: that of the machine, whose processes share its origin. Another one for tests. */
+  readonly clock?: Pick<Clock, 'monotonic'> | undefined;
+}
+
 /**
  * Opens the shared memory of a cluster: an LMDB environment in folder `path` that is never flushed, so its content may
  * be lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full; a
  * count is one record per key and owner; a `SharedRecord` is one record per key and name, with its owner before the
  * text.
  */
-export function openLmdbShared({ path }: { path: string }): Shared {
+export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions): Shared {
   const options = {
     path,
     noSubdir: false,
@@ -44,8 +53,9 @@ export function openLmdbShared({ path }: { path: string }): Shared {
   };
 
   return {
-    async hit(key, limit, windowMs, now) {
+    async hit(key, limit, windowMs) {
       return root.transactionSync(() => {
+        const now = clock.monotonic();
         const { window, hits } = countHit(windows.get(key), limit, windowMs, now);
         if (window.allowed) windows.putSync(key, hits);
         return window;
@@ -54,7 +64,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
 
     async spend(key, budget) {
       const name = `${BUDGET}${key}`;
-      const spent = (): SpentBudget => spendFrom(windows.get(name)?.readDoubleLE(0), budget);
+      const spent = (): SpentBudget => spendFrom(windows.get(name)?.readDoubleLE(0), budget, clock.monotonic());
       // To look at it, as before each read of a socket, is no transaction.
       if (budget.amount === 0) return reading(() => spent().window);
       return root.transactionSync(() => {
@@ -66,7 +76,8 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       });
     },
 
-    async sweepWindows(before) {
+    async sweepWindows(idleMs) {
+      const before = clock.monotonic() - idleMs;
       for (const key of reading(() => [...windows.getKeys()])) {
         root.transactionSync(() => {
           const hits = windows.get(key);

@@ -13,10 +13,12 @@ export interface SpentBudget {
  * Implements `Shared.spend`.
  *
  * @param fullAt the stored time at which the budget is full again; undefined if it was never used
+ * @param now the time of the memory
  */
 export function spendFrom(
   fullAt: number | undefined,
-  { amount, limit, windowMs, now, overdraw = false }: Budget,
+  { amount, limit, windowMs, overdraw = false }: Budget,
+  now: number,
 ): SpentBudget {
   const missingMs = Math.max(0, (fullAt ?? now) - now);
   const nextMs = missingMs + (amount * windowMs) / limit;

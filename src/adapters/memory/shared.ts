@@ -1,8 +1,10 @@
 import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { spendFrom } from './budget.ts';
 
 /** Shared memory of a single process. */
 export class MemoryShared implements Shared {
+  readonly #clock: Pick<Clock, 'monotonic'>;
   /** key -> times of the allowed hits, oldest first. */
   readonly #hits = new Map<string, number[]>();
   /** key -> when the budget is full again. */
@@ -12,7 +14,13 @@ export class MemoryShared implements Shared {
   /** key -> name -> record. */
   readonly #records = new Map<string, Map<string, SharedRecord>>();
 
-  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
+  /** @param clock the time of the memory */
+  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+    this.#clock = clock;
+  }
+
+  async hit(key: string, limit: number, windowMs: number): Promise<RateLimitResult> {
+    const now = this.#clock.monotonic();
     const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
     const allowed = hits.length < limit;
     if (allowed) hits.push(now);
@@ -22,12 +30,13 @@ export class MemoryShared implements Shared {
   }
 
   async spend(key: string, budget: Budget): Promise<RateLimitResult> {
-    const { window, fullAt } = spendFrom(this.#budgets.get(key), budget);
+    const { window, fullAt } = spendFrom(this.#budgets.get(key), budget, this.#clock.monotonic());
     this.#budgets.set(key, fullAt);
     return window;
   }
 
-  async sweepWindows(before: number): Promise<void> {
+  async sweepWindows(idleMs: number): Promise<void> {
+    const before = this.#clock.monotonic() - idleMs;
     for (const [key, fullAt] of this.#budgets) if (fullAt < before) this.#budgets.delete(key);
     for (const [key, hits] of this.#hits) {
       if ((hits.at(-1) ?? Number.NEGATIVE_INFINITY) < before) this.#hits.delete(key);

@@ -51,7 +51,7 @@ export async function chargeBudget(
 }
 
 function spend(
-  { shared, clock }: BudgetContext,
+  { shared }: BudgetContext,
   actor: Actor,
   { name, perMinute }: ActorBudget,
   amount: number,
@@ -59,5 +59,5 @@ function spend(
 ): Promise<RateLimitResult> {
   // Hashed, since an id may contain any characters and be longer than a key.
   const key = `${name}/${hash('sha256', actorKey(actor), 'base64url').slice(0, 22)}`;
-  return shared.spend(key, { amount, limit: perMinute, windowMs: WINDOW_MS, now: clock.monotonic(), overdraw });
+  return shared.spend(key, { amount, limit: perMinute, windowMs: WINDOW_MS, overdraw });
 }

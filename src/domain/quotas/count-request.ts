@@ -63,7 +63,7 @@ async function countIn(
   key: string,
   limit: number,
 ): Promise<CountedWindow> {
-  const { allowed, remaining, resetMs } = await ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
+  const { allowed, remaining, resetMs } = await ctx.shared.hit(key, limit, WINDOW_MS);
   return { allowed, remaining, resetMs, policy, limit };
 }
 

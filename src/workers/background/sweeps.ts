@@ -43,7 +43,7 @@ export function storeSweeps(
     {
       name: 'rate windows',
       everyMs: MINUTE,
-      run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS),
+      run: () => ctx.shared.sweepWindows(IDLE_WINDOW_MS),
     },
     { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
