@@ -14,7 +14,7 @@ const browserBuilds = [
   {
     name: 'collab',
     contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';",
-    maxGzipBytes: 12_500,
+    maxGzipBytes: 12_000,
   },
   {
     name: 'shared-socket',

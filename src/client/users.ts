@@ -1,4 +1,4 @@
-import type { EventUser, PresenceRow } from '../model/frames.ts';
+import type { EventUser, PresenceRow, StreamEvent } from '../model/frames.ts';
 import type { UserSummary } from '../model/user.ts';
 import type { Requests } from './session/requests.ts';
 
@@ -94,3 +94,25 @@ export class UserDirectory {
 function isSame(known: UserSummary | undefined, user: UserSummary): boolean {
   return known?.name === user.name && known.avatarUrl === user.avatarUrl && known.kind === user.kind;
 }
+
+/** The ids of the users that an event names. */
+export function usersOfEvent(event: StreamEvent): string[] {
+  switch (event.type) {
+    case 'thread.created':
+      return usersIn(event.data.comment);
+    case 'comment.created':
+    case 'comment.updated':
+    case 'reaction.created':
+      return usersIn(event.data);
+    default:
+      return [];
+  }
+}
+
+const usersIn = ({
+  userId,
+  mentions = [],
+}: {
+  readonly userId: string;
+  readonly mentions?: readonly string[];
+}): string[] => [userId, ...mentions];

@@ -8,8 +8,7 @@ import { asCollabError, CollabError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import type { Unsubscribe } from '../platform.ts';
 import type { SessionLink } from '../session/link.ts';
-import type { RequestOptions } from '../session/requests.ts';
-import type { UserDirectory } from '../users.ts';
+import { type UserDirectory, usersOfEvent } from '../users.ts';
 import { type BaseThread, commentIn, firstCommentId } from './base.ts';
 import { loadRoom } from './loader.ts';
 import {
@@ -36,13 +35,8 @@ export interface RoomDeps extends SessionLink {
   readonly writer: () => Writer;
 }
 
-/** What a write has beside its type and its target. */
-interface WriteOptions extends Pick<RequestOptions, 'repeated'> {
-  /** The other properties of the request. */
-  readonly data?: object;
-  /** Reads the record if the server answers with a code of `repeated`, which means that it was written before. */
-  readonly stored?: () => Promise<unknown>;
-}
+/** The property of a request that names a record, and the id of that. */
+type Target = readonly [key: string, id: string];
 
 /** How long a room without subscribers stays loaded: frameworks unsubscribe and subscribe again at once. */
 const LINGER_MS = 1_000;
@@ -130,61 +124,80 @@ export class LiveRoom implements CollabRoom {
   createThread(thread: NewThread): Promise<Thread> {
     const id = thread.id ?? newId('th');
     const firstId = firstCommentId(id);
-    const write = pendingThread(this.#deps.writer(), this.roomId, id, thread);
     const created = this.#write<Thread>(
-      write,
+      pendingThread(this.#deps.writer(), this.roomId, id, thread),
       'thread.create',
-      { roomId: this.roomId },
-      { data: { ...thread, id }, repeated: ['id_taken'], stored: () => this.#stored('thread', id, id) },
+      ['roomId', this.roomId],
+      { ...thread, id },
+      ['id_taken'],
+      () => this.#stored('thread', id, id),
     );
     this.#created.set(id, () => created).set(firstId, () => created.then(() => this.#stored('comment', id, firstId)));
     return created;
   }
 
   setResolved(id: string, resolved: boolean): Promise<void> {
-    const type = resolved ? 'thread.resolve' : 'thread.reopen';
-    return this.#write(pendingResolve(this.#deps.writer(), id, resolved), type, { threadId: id });
+    return this.#write(
+      pendingResolve(this.#deps.writer(), id, resolved),
+      resolved ? 'thread.resolve' : 'thread.reopen',
+      ['threadId', id],
+    );
   }
 
   moveThread(id: string, position: Position): Promise<void> {
-    return this.#write(pendingMove(id, position), 'thread.update', { threadId: id }, { data: { position } });
+    return this.#write(pendingMove(id, position), 'thread.update', ['threadId', id], { position });
   }
 
   createComment(threadId: string, comment: NewComment): Promise<Comment> {
     const id = comment.id ?? newId('cm');
-    const write = pendingComment(this.#deps.writer(), threadId, id, comment);
     const created = this.#write<Comment>(
-      write,
+      pendingComment(this.#deps.writer(), threadId, id, comment),
       'comment.create',
-      { threadId },
-      { data: { ...comment, id }, repeated: ['id_taken'], stored: () => this.#stored('comment', threadId, id) },
+      ['threadId', threadId],
+      { ...comment, id },
+      ['id_taken'],
+      () => this.#stored('comment', threadId, id),
     );
     this.#created.set(id, () => created);
     return created;
   }
 
   async updateComment(id: string, change: Omit<NewComment, 'id'>): Promise<Comment> {
-    const write = pendingUpdate(this.#deps.writer(), this.#threadOf('comment', id), id, change);
-    return this.#write<Comment>(write, 'comment.update', { commentId: id }, { data: change });
+    return this.#write<Comment>(
+      pendingUpdate(this.#deps.writer(), this.#threadOf('comment', id), id, change),
+      'comment.update',
+      ['commentId', id],
+      change,
+    );
   }
 
   async deleteComment(id: string): Promise<void> {
-    const write = pendingDeletion(this.#threadOf('comment', id), id);
-    const repeated = ['comment_not_found', 'thread_not_found'] as const;
-    await this.#write(write, 'comment.delete', { commentId: id }, { repeated });
+    await this.#write(pendingDeletion(this.#threadOf('comment', id), id), 'comment.delete', ['commentId', id], {}, [
+      'comment_not_found',
+      'thread_not_found',
+    ]);
   }
 
   async addReaction(id: string, emoji: string): Promise<Reaction> {
-    const write = pendingReaction(this.#deps.writer, this.#threadOf('comment', id), id, emoji);
-    const created = this.#write<Reaction>(write, 'reaction.add', { commentId: id }, { data: { emoji } });
+    const created = this.#write<Reaction>(
+      pendingReaction(this.#deps.writer, this.#threadOf('comment', id), id, emoji),
+      'reaction.add',
+      ['commentId', id],
+      { emoji },
+    );
     this.#created.set(pendingReactionId(id, emoji), () => created);
     return created;
   }
 
   async removeReaction(id: string): Promise<void> {
     this.#threadOf('reaction', id);
-    const write = pendingUnreaction(this.#deps.writer, this.#threads.reaction(id));
-    await this.#write(write, 'reaction.remove', { reactionId: id }, { repeated: ['reaction_not_found'] });
+    await this.#write(
+      pendingUnreaction(this.#deps.writer, this.#threads.reaction(id)),
+      'reaction.remove',
+      ['reactionId', id],
+      {},
+      ['reaction_not_found'],
+    );
   }
 
   setPresence(state: PresenceState): void {
@@ -230,7 +243,7 @@ export class LiveRoom implements CollabRoom {
     if (event.userId && event.userId !== this.#deps.writer().userId) return;
     this.#buffer?.push(event);
     if (!this.#threads.apply(event)) return;
-    this.#deps.users.want(usersOf(event));
+    this.#deps.users.want(usersOfEvent(event));
     this.changed();
   }
 
@@ -277,7 +290,7 @@ export class LiveRoom implements CollabRoom {
       this.#status = 'ready';
       this.#error = null;
       this.#deps.users.add(users);
-      for (const event of events) this.#deps.users.want(usersOf(event));
+      for (const event of events) this.#deps.users.want(usersOfEvent(event));
       this.changed();
     } catch (thrown) {
       if (load !== this.#load) return;
@@ -301,25 +314,30 @@ export class LiveRoom implements CollabRoom {
   }
 
   /**
-   * Shows a write at once, sends it, and takes it back if it is refused. `target` has one property, the id of the
-   * record that the request is about, which may itself wait for the server.
+   * Shows a write at once, sends it, and takes it back if it is refused.
+   *
+   * @param target the record that the request is about: the name of the property and its id, for whose creation it waits
+   * @param data the other properties of the request
+   * @param repeated the codes of a refusal that mean that an earlier attempt has succeeded
+   * @param stored reads the record after such a refusal
    */
   async #write<T>(
     write: PendingWrite,
     type: string,
-    target: Readonly<Record<string, string>>,
-    { data, repeated, stored }: WriteOptions = {},
+    [key, id]: Target,
+    data: object = {},
+    repeated: readonly string[] = [],
+    stored?: () => Promise<unknown>,
   ): Promise<T> {
     this.#deps.wake();
     this.#threads.add(write);
     this.changed();
     try {
-      const [[key, id]] = Object.entries(target) as [[string, string]];
-      const body = { ...data, [key]: await this.#idOf(id) };
-      const reply = (await this.#deps.requests.request(type, body, { durable: true, repeated })) as Record<
-        string,
-        unknown
-      > | null;
+      const reply = (await this.#deps.requests.request(
+        type,
+        { ...data, [key]: await this.#idOf(id) },
+        { durable: true, repeated },
+      )) as Record<string, unknown> | null;
       const record = reply === null ? await stored?.() : reply[type.replace(/\..*/, '')];
       // Without subscribers there are no events.
       if (!this.#active || write.threadId === '') this.#threads.cancel(write);
@@ -364,25 +382,3 @@ export class LiveRoom implements CollabRoom {
     return found;
   }
 }
-
-/** The users that an event names. */
-function usersOf(event: StreamEvent): string[] {
-  switch (event.type) {
-    case 'thread.created':
-      return usersIn(event.data.comment);
-    case 'comment.created':
-    case 'comment.updated':
-    case 'reaction.created':
-      return usersIn(event.data);
-    default:
-      return [];
-  }
-}
-
-const usersIn = ({
-  userId,
-  mentions = [],
-}: {
-  readonly userId: string;
-  readonly mentions?: readonly string[];
-}): string[] => [userId, ...mentions];
