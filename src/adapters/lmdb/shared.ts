@@ -2,7 +2,7 @@ import type { Database as Table, RootDatabase } from 'lmdb';
 import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { spendFrom, type SpentBudget } from '../memory/budget.ts';
-import { openLmdbEnv } from './env/lmdb-env.ts';
+import { openLmdbEnv, SMALL_MAP_BYTES } from './env/lmdb-env.ts';
 
 /**
  * Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are
@@ -33,6 +33,7 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
     noSync: true,
     overlappingSync: false,
     compression: false,
+    mapSize: SMALL_MAP_BYTES,
   };
   const { root, windows, counts, records } = openLmdbEnv(options, openTables);
 

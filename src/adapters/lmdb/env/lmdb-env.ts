@@ -12,6 +12,18 @@ import { quietFailures } from './quiet-failures.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
+ * The address space for a file, in bytes; the file itself is as large as its content. As shipped by lmdb-js 3.5.6, LMDB
+ * enlarges a map by `mdb_env_set_mapsize` in any thread that needs it, without a lock. When the write thread and the
+ * main thread do that at once, LMDB notes the old address with the new size, and closing the file then unmaps what lies
+ * behind it, such as the base table: the process ends by SIGSEGV at a later read. So no map is ever enlarged, except
+ * that of a base table of more than this.
+ */
+const MAP_BYTES = 64 * 1024 ** 3;
+
+/** As `MAP_BYTES`, of a log or the shared memory: a log is replaced long before it has this size. */
+export const SMALL_MAP_BYTES = 4 * 1024 ** 3;
+
+/**
  * Options of every LMDB environment. `noSubdir`: by default a folder with a dot in its name is treated as a file.
  * `overlappingSync`: a commit is flushed inside the writers' lock, because overlapping flushes of several processes can
  * finish out of order, and a writer that is killed then takes the store back to the older commit. `eventTurnBatching`:
@@ -23,6 +35,7 @@ export const OPTIONS = {
   overlappingSync: false,
   eventTurnBatching: false,
   compression: false,
+  mapSize: MAP_BYTES,
 } as const;
 
 /** Pending commits of this process, by the folder of their LMDB environment. */

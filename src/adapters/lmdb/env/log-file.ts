@@ -4,7 +4,7 @@ import * as lmdb from 'lmdb';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { DEFAULT_BOUNDS } from '../bounds.ts';
 import { decodeNumber, encodeNumber } from './checked-value.ts';
-import { openLmdbEnv, OPTIONS } from './lmdb-env.ts';
+import { openLmdbEnv, OPTIONS, SMALL_MAP_BYTES } from './lmdb-env.ts';
 import { logFolder } from './store-files.ts';
 
 interface Meta {
@@ -60,6 +60,7 @@ export function openLog(
   // A variable, because the type of the parameter lacks safeRestore.
   const options = {
     ...OPTIONS,
+    mapSize: SMALL_MAP_BYTES,
     path: join(path, logFolder(generation)),
     safeRestore,
     encoding: 'binary',
