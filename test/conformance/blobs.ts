@@ -146,6 +146,19 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     t.equal(await textOf(blobs, 'two', 'a'), 'of two');
   });
 
+  await t.test('an environment is removed while another process commits blobs to it, and neither fails', async (t) => {
+    const { blobs, peer } = await open(t);
+    let isRemoving = true;
+    const commits = (async () => {
+      for (let n = 0; isRemoving; n++) await put(peer, 'env', `file_${n % 7}_${n}`, 'x');
+    })();
+    for (let n = 0; n < 60; n++) await blobs.removeAll('env');
+    isRemoving = false;
+    await commits;
+    await blobs.removeAll('env');
+    t.same(await namesOf(peer, 'env'), []);
+  });
+
   await t.test('blobs are retained, for all processes, until every lease is released', async (t) => {
     const { blobs, peer } = await open(t);
     t.equal(await blobs.isRetained(), false);

@@ -26,6 +26,8 @@ const LEASES_FOLDER = '.holds';
  */
 const FOLDER_LETTERS = 10;
 const SPACE_CHECK_MS = 1_000;
+/** How often a file is moved into its folder, which other processes may remove before. */
+const MOVE_ATTEMPTS = 20;
 
 /**
  * Blobs as files: `<path>/<environment>/<first letters of the name>/<name>`. Any number of processes may share the
@@ -116,7 +118,8 @@ export class LocalBlobs implements Blobs {
   }
 
   async removeAll(environmentId: string): Promise<void> {
-    await rm(this.#folderOf(environmentId), { recursive: true, force: true });
+    // Tried again if another process adds a file to a folder that was just emptied.
+    await rm(this.#folderOf(environmentId), { recursive: true, force: true, maxRetries: 20, retryDelay: 10 });
   }
 
   #folderOf(environmentId: string): string {
@@ -129,16 +132,22 @@ export class LocalBlobs implements Blobs {
 
   async #moveIntoPlace(staged: string, file: string): Promise<void> {
     const folder = dirname(file);
-    if (!this.#known.has(folder)) await this.#create(folder);
-    try {
-      await rename(staged, file);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      // Another process has removed the folder since, because it was empty.
-      await this.#create(folder);
-      await rename(staged, file);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (!this.#known.has(folder)) await this.#create(folder);
+        await rename(staged, file);
+        break;
+      } catch (error) {
+        // Another process has removed the folder since, because it was empty or with its environment.
+        if (!isMissing(error) || attempt === MOVE_ATTEMPTS) throw error;
+        this.#known.delete(folder);
+      }
     }
-    await this.#folders.sync(folder);
+    await this.#folders.sync(folder).catch((error: unknown) => {
+      // The environment has been removed since, with this blob.
+      if (!isMissing(error)) throw error;
+      this.#known.delete(folder);
+    });
   }
 
   async #create(folder: string): Promise<void> {
