@@ -153,12 +153,12 @@ async function copyInto(
 
 /** Gives the store a new epoch, and reads all of it to compare it with the manifest. Returns the epoch. */
 async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<string, string>): Promise<string> {
-  const { renewEpoch, inspectStore } = await storeCopies();
+  const copies = await storeCopies();
   const { store } = manifest;
   let added = 0;
-  const epoch = await renewEpoch(path, (records) => (added = recordRestore(records, manifest)));
+  const epoch = await copies.renewEpoch(path, (records) => (added = recordRestore(records, manifest)));
   const recorded = new RecordedFiles();
-  const found = await inspectStore(path, (partition, key, value) => recorded.add(partition, key, value));
+  const found = await copies.inspectStore(path, (partition, key, value) => recorded.add(partition, key, value));
   const same =
     found.environments === store.environments &&
     found.records - added === store.records &&
