@@ -89,3 +89,12 @@ export function nameFile(thrown: unknown, path: string): unknown {
   if (!(thrown instanceof Error) || !('syscall' in thrown) || 'path' in thrown) return thrown;
   return Object.assign(thrown, { path, message: `${thrown.message} '${path}'` });
 }
+
+/** Awaits a call on the descriptor of a file, whose error then names the file, as `nameFile` does. */
+export async function naming<T>(path: string, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw nameFile(error, path);
+  }
+}

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { nameFile } from '../../lib/errno.ts';
+import { naming } from '../../lib/errno.ts';
 import { diskRefusalOf } from '../../model/disk-refusal.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
@@ -102,10 +102,7 @@ export async function readAt(path: string, handle: FileHandle, offset: number, l
   const buffer = Buffer.allocUnsafeSlow(length);
   let filled = 0;
   while (filled < length) {
-    const reading = handle.read(buffer, filled, length - filled, offset + filled);
-    const { bytesRead } = await reading.catch((error: unknown) => {
-      throw nameFile(error, path);
-    });
+    const { bytesRead } = await naming(path, handle.read(buffer, filled, length - filled, offset + filled));
     if (bytesRead === 0) break;
     filled += bytesRead;
   }

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { BlobReader } from '../../ports/blobs.ts';
-import { nameFile } from '../../lib/errno.ts';
+import { naming } from '../../lib/errno.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Bytes per read. */
@@ -60,13 +60,6 @@ export async function writeNew<T>(
   } finally {
     await target.close();
   }
-}
-
-/** A call on the descriptor of a file, whose error then names the file. */
-function naming<T>(path: string, call: Promise<T>): Promise<T> {
-  return call.catch((error: unknown) => {
-    throw nameFile(error, path);
-  });
 }
 
 /** Reads all bytes of `source` and passes them to `write` in order. */

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { nameFile } from '../errno.ts';
+import { nameFile, naming } from '../errno.ts';
 
 // A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its
 // name. Windows flushes only files that are open for writing, and no folders: NTFS has their names in its journal.
@@ -14,9 +14,7 @@ export async function syncPath(path: string): Promise<void> {
   if (isWindows && (await isFolder(path))) return;
   const handle = await open(path, flag);
   try {
-    await handle.sync();
-  } catch (error) {
-    throw nameFile(error, path);
+    await naming(path, handle.sync());
   } finally {
     await handle.close();
   }

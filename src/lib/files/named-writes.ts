@@ -1,14 +1,10 @@
 import { writeFileSync, type WriteFileOptions } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { nameFile } from '../errno.ts';
+import { nameFile, naming } from '../errno.ts';
 
 /** `writeFile` of Node.js, whose errors name the file whichever call has failed: theirs of a write do not. */
-export async function writeNamed(path: string, text: string, options: WriteOptions = {}): Promise<void> {
-  try {
-    await writeFile(path, text, options);
-  } catch (error) {
-    throw nameFile(error, path);
-  }
+export function writeNamed(path: string, text: string, options: WriteOptions = {}): Promise<void> {
+  return naming(path, writeFile(path, text, options));
 }
 
 /** As `writeNamed`, synchronously. */
