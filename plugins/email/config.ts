@@ -14,7 +14,8 @@ const SmtpSchema = Type.Object(
     tls: Type.Union([Type.Literal('starttls'), Type.Literal('implicit'), Type.Literal('none')], {
       default: 'starttls',
       description:
-        '`starttls` encrypts after the greeting and sends nothing otherwise, `implicit` encrypts from the start, `none` never encrypts (for a relay on the same machine).',
+        '`starttls` encrypts after the greeting and sends nothing otherwise, `implicit` encrypts from the ' +
+        'start, `none` never encrypts (for a relay on the same machine).',
     }),
     caFile: Type.Optional(
       Type.String({

@@ -60,6 +60,9 @@ async function readKey(kv: Kv): Promise<string> {
 const invalid = page(403, '<p>This link is incomplete or was changed. Please use the link in the mail.</p>');
 
 function page(status: RouteResponse['status'], content: string): RouteResponse {
-  const body = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Mails about comments</title><body style="font:16px/1.5 system-ui,sans-serif;margin:48px auto;max-width:32em;padding:0 16px">${content}</body></html>`;
+  const body =
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" ' +
+    'content="width=device-width"><title>Mails about comments</title><body style="font:16px/1.5 ' +
+    `system-ui,sans-serif;margin:48px auto;max-width:32em;padding:0 16px">${content}</body></html>`;
   return { status, body, contentType: 'text/html; charset=utf-8' };
 }

@@ -6,6 +6,9 @@ export function patternFault(pattern: string): string | null {
     RE2JS.compile(pattern);
     return null;
   } catch (error) {
-    return `has the pattern ${JSON.stringify(pattern)}, which is not a regular expression of RE2: ${error instanceof Error ? error.message : String(error)}`;
+    return (
+      `has the pattern ${JSON.stringify(pattern)}, which is not a regular expression of RE2: ` +
+      `${error instanceof Error ? error.message : String(error)}`
+    );
   }
 }

@@ -13,7 +13,9 @@ export const LinkTemplateSchema = Type.Optional(
     pattern: '^https?://',
     maxLength: 2_048,
     description:
-      'The page of a comment, such as `https://app.example.com/{roomId}#thread={threadId}`, with `{roomId}`, `{threadId}` and `{commentId}`, which are percent-encoded. Without it a room id that is an http or https URL is the link.',
+      'The page of a comment, such as `https://app.example.com/{roomId}#thread={threadId}`, with ' +
+      '`{roomId}`, `{threadId}` and `{commentId}`, which are percent-encoded. Without it a room id that is ' +
+      'an http or https URL is the link.',
   }),
 );
 

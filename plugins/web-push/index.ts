@@ -75,7 +75,10 @@ export default definePlugin({
         } = await createKeys(host.kv(environment));
         return {
           json: { publicKey, created: isNew },
-          text: `${isNew ? 'Made the keys' : 'These are the keys'} of environment ${environment.slug}. Browsers subscribe with the public key:\n\n  ${publicKey}\n\nGET ${host.publicUrl}/api/v1/plugins/${host.name}/${environment.slug}/key returns it too.`,
+          text:
+            `${isNew ? 'Made the keys' : 'These are the keys'} of environment ${environment.slug}. Browsers ` +
+            `subscribe with the public key:\n\n  ${publicKey}\n\nGET ` +
+            `${host.publicUrl}/api/v1/plugins/${host.name}/${environment.slug}/key returns it too.`,
         };
       },
     );

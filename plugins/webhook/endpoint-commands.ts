@@ -219,7 +219,10 @@ async function rotate(
   const end = new Date(until).toISOString();
   return {
     json: { ...endpointView(rotated, host.now()), secret, previousSecretExpiresAt: end },
-    text: `The new secret of ${id}:\n\n  secret  ${secret}\n\nDeliveries are signed with ${rotated.previous.length > 1 ? 'each earlier secret too until its time, the last one' : 'both secrets'} until ${end}. Give the receiver the new one before that. It is not shown again.`,
+    text:
+      `The new secret of ${id}:\n\n  secret  ${secret}\n\nDeliveries are signed with ` +
+      `${rotated.previous.length > 1 ? 'each earlier secret too until its time, the last one' : 'both secrets'} ` +
+      `until ${end}. Give the receiver the new one before that. It is not shown again.`,
   };
 }
 

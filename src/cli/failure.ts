@@ -111,7 +111,8 @@ export function asUncaughtFailure(thrown: unknown): Failure {
 /** The failure of a command that used the folder `dir` and was ended by a signal. */
 export function crashFailure(dir: string): Failure {
   return new Failure(
-    `A signal ended this command (SIGSEGV, SIGBUS, SIGABRT or SIGKILL) while it used ${dir}. Often a disk that fails or is full has caused that, or a lack of memory.`,
+    `A signal ended this command (SIGSEGV, SIGBUS, SIGABRT or SIGKILL) while it used ${dir}. Often a disk ` +
+      'that fails or is full has caused that, or a lack of memory.',
     [
       'Look at the kernel log (dmesg), then run the command again.',
       '`collab doctor` finds out whether the files can be read.',
@@ -188,7 +189,8 @@ function accessFailure({ message, remedy }: AccessDenial, code: string): Failure
   if (actsForRoot()) {
     const own = `${process.getuid?.()}:${process.getgid?.()}`;
     remedies.push(
-      `As root, commands run as the owner of the folder, so that the server can use what they write. To let that user use a path: chown -R ${own} <path>`,
+      'As root, commands run as the owner of the folder, so that the server can use what they write. To let ' +
+        `that user use a path: chown -R ${own} <path>`,
     );
   }
   return new Failure(message, remedies, 1, code);
@@ -233,7 +235,8 @@ function diskRemedies(name: string | undefined): readonly string[] {
   if (name === 'EDQUOT') return ['Free space that counts for this quota, or raise it (`quota`, `repquota` show it).'];
   if (name === 'EROFS')
     return [
-      'The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount it for writing or choose another path.',
+      'The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount ' +
+        'it for writing or choose another path.',
     ];
   if (name === 'EIO')
     return ['Check the kernel log (dmesg) for errors of the disk, and check that your backups are recent.'];

@@ -134,7 +134,8 @@ export async function createProgram(
     .helpCommand('help [command]', 'Show help for a command.')
     .option(
       '--dir <folder>',
-      'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).',
+      'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it ' +
+        'contains a config.json, else ./collab).',
       pathOption,
     )
     .option('--json', 'Print one JSON document.')
@@ -144,7 +145,8 @@ export async function createProgram(
     .hook('preAction', (_program, command) => prepare(command, onUse))
     .addHelpText(
       'after',
-      '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.',
+      '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins ' +
+        'add commands, such as webhook, email and web-push: `collab plugin list` shows them.',
     );
   const first = firstWord(argv);
   // Completions are of all commands.

@@ -20,7 +20,10 @@ export function nodeSupport(version: string): 'tested' | 'untested' | 'old' {
  */
 export function unsupportedNodeMessage(): string | null {
   if (nodeSupport(process.versions.node) !== 'old') return null;
-  return `${thisNode()} is too old: Collab needs Node ${OLDEST.join('.')} or later and is tested with ${testedVersions()}. Install one of these versions and run the command again.`;
+  return (
+    `${thisNode()} is too old: Collab needs Node ${OLDEST.join('.')} or later and is tested with ` +
+    `${testedVersions()}. Install one of these versions and run the command again.`
+  );
 }
 
 /** A message for the operator who starts a server with a version of Node that is not tested; null otherwise. */

@@ -67,7 +67,8 @@ export function explainListen(
       );
     case 'EACCES':
       return new StartError(
-        `This user is not allowed to listen on port ${port}. Choose a port from 1024 up with ${names.port}, and put a proxy on port ${port}.`,
+        `This user is not allowed to listen on port ${port}. Choose a port from 1024 up with ${names.port}, ` +
+          `and put a proxy on port ${port}.`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':

@@ -127,12 +127,14 @@ async function supervise(
       if (oldCore && isExposed(config)) {
         log.warn(
           { host: config.host },
-          'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24',
+          'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: ' +
+            'put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24',
         );
       }
       if (config.turn.urls.length === 0)
         log.warn(
-          'turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add TURN servers to turn.urls if you need it',
+          'turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add ' +
+            'TURN servers to turn.urls if you need it',
         );
       return { ...facts, coreReason };
     },

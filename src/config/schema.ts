@@ -35,7 +35,8 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
   core: Type.Union([Type.Literal('auto'), Type.Literal('uws'), Type.Literal('node')], {
     default: 'auto',
     description:
-      'What serves HTTP and WebSocket: uws, the native uWebSockets.js; node, the HTTP server of Node.js, which runs everywhere and is slower; auto, uws where it works and node elsewhere.',
+      'What serves HTTP and WebSocket: uws, the native uWebSockets.js; node, the HTTP server of Node.js, ' +
+      'which runs everywhere and is slower; auto, uws where it works and node elsewhere.',
   }),
   workerTimeoutSeconds: whole(
     0,
@@ -54,7 +55,8 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     title: 'an address such as https://comments.example.com without a trailing slash, or empty',
     default: '',
     description:
-      'Public address of the server; the URLs of files begin with it. If empty, the address that each request or socket was sent to (Host) is used in its responses.',
+      'Public address of the server; the URLs of files begin with it. If empty, the address that each ' +
+      'request or socket was sent to (Host) is used in its responses.',
   }),
   demo: flag(
     false,
@@ -65,7 +67,9 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     format: 'plugins',
     writeOnly: true,
     description:
-      'Plugins to load, in order ([plugins](plugins.md)). An entry is `{ "use", "enabled", "optional", "isolation", "allowPrivate", "priority", "config", "environments" }`; the variable takes names separated by commas, or JSON. `webhook` is loaded without being named.',
+      'Plugins to load, in order ([plugins](plugins.md)). An entry is `{ "use", "enabled", "optional", ' +
+      '"isolation", "allowPrivate", "priority", "config", "environments" }`; the variable takes names ' +
+      'separated by commas, or JSON. `webhook` is loaded without being named.',
   }),
   docs: flag(
     true,
@@ -137,7 +141,8 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
       0,
       3_600,
       10,
-      'Seconds per minute that merging and comparing Yjs documents may take for one user or one secret key, over all workers; 0 for no limit.',
+      'Seconds per minute that merging and comparing Yjs documents may take for one user or one secret key, ' +
+        'over all workers; 0 for no limit.',
     ),
   }),
   uploads: group('Uploads of files.', {
@@ -145,7 +150,9 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
       0,
       1_000_000,
       1_000,
-      'Megapixels of PNG, GIF, WebP and progressive JPEG images (which are decoded in full) that one user may upload per minute, over all workers. The default allows 20 images of the largest size; 0 for no limit.',
+      'Megapixels of PNG, GIF, WebP and progressive JPEG images (which are decoded in full) that one user ' +
+        'may upload per minute, over all workers. The default allows 20 images of the largest size; 0 for no ' +
+        'limit.',
     ),
   }),
   turn: group('TURN and STUN servers for peer-to-peer sync between browsers, such as coturn with `use-auth-secret`.', {
@@ -162,7 +169,8 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     secret: strings(
       '^[^\\s,]{1,256}$',
       'secrets of 1 to 256 characters without white space and commas',
-      'Secrets shared with the TURN servers (`static-auth-secret`). The first one signs. To rotate it, add the new one to the TURN servers first.',
+      'Secrets shared with the TURN servers (`static-auth-secret`). The first one signs. To rotate it, add ' +
+        'the new one to the TURN servers first.',
       { writeOnly: true },
     ),
   }),

@@ -76,7 +76,9 @@ export const metricFamilies = {
   },
   lmdb_ended_holders_total: {
     type: 'counter',
-    help: 'Stuck processes that were killed because the store grew while they kept a snapshot of it open, or because they kept a lock of it.',
+    help:
+      'Stuck processes that were killed because the store grew while they kept a snapshot of it open, or ' +
+      'because they kept a lock of it.',
   },
 } as const satisfies Readonly<
   Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>

@@ -23,7 +23,10 @@ export function readableLine(line: string, colour: boolean): string {
   }
   const level = String(entry['level']);
   const fields = Object.entries(entry).filter(([name]) => !SHOWN.has(name));
-  const head = `${String(entry['time']).slice(11, 23)} ${painted(level.toUpperCase().padEnd(LEVEL_WIDTH), colour ? COLOURS[level] : undefined)} ${text(entry['worker']).padEnd(WORKER_WIDTH)}`;
+  const head =
+    `${String(entry['time']).slice(11, 23)} ` +
+    `${painted(level.toUpperCase().padEnd(LEVEL_WIDTH), colour ? COLOURS[level] : undefined)} ` +
+    `${text(entry['worker']).padEnd(WORKER_WIDTH)}`;
   const parts = [head, text(entry['msg'] ?? ''), ...fields.map(([name, value]) => `${printable(name)}=${text(value)}`)];
   return `${parts.filter((part) => part !== '').join(' ')}\n${stackOf(entry['err'])}`;
 }

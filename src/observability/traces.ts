@@ -134,7 +134,8 @@ function isWanted(variables: TracesOptions['variables'], log: Logger): boolean {
   const protocol = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || read('OTEL_EXPORTER_OTLP_PROTOCOL');
   if (protocol === 'grpc') {
     log.warn(
-      'no traces are sent: OTEL_EXPORTER_OTLP_PROTOCOL must be http/json or http/protobuf, not "grpc"; use the HTTP endpoint of the collector, often port 4318',
+      'no traces are sent: OTEL_EXPORTER_OTLP_PROTOCOL must be http/json or http/protobuf, not "grpc"; use ' +
+        'the HTTP endpoint of the collector, often port 4318',
     );
     return false;
   }

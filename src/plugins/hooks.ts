@@ -149,7 +149,8 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
       bound(`timeoutMs of the queue ${queueName}`, timeoutMs, 100, 60_000);
       if (!isDelays(retryDelaysMs))
         throw new Error(
-          `retryDelaysMs of the queue ${queueName} must be an array of at most ${MAX_RETRIES} whole numbers from 0 to ${MAX_RETRY_DELAY_MS}, not ${formatValue(retryDelaysMs)}`,
+          `retryDelaysMs of the queue ${queueName} must be an array of at most ${MAX_RETRIES} whole numbers ` +
+            `from 0 to ${MAX_RETRY_DELAY_MS}, not ${formatValue(retryDelaysMs)}`,
         );
       hooks.queues.push({
         name: queueName,

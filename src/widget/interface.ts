@@ -25,33 +25,41 @@ export const attributes: readonly Documented[] = [
     name: 'locale',
     type: 'BCP 47',
     meaning:
-      'Language of texts and dates ([languages](#languages)). If absent, that of the page (`lang` of the element or around it), else of the browser.',
+      'Language of texts and dates ([languages](#languages)). If absent, that of the page (`lang` of the ' +
+      'element or around it), else of the browser.',
   },
   { name: 'theme', type: '`auto`, `light`, `dark`', meaning: 'Default: `auto`, as the browser prefers.' },
   {
     name: 'placement',
     type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`',
     meaning:
-      'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.',
+      'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on ' +
+      'pages from right to left. Default: `bottom-right`.',
   },
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
   {
     name: 'share-connection',
     type: 'boolean',
     meaning:
-      'One connection for all tabs of the browser with the same user ([when to use it](sdk.md#one-connection-for-all-tabs)). Not for a `session` of the page. Property `shareConnection`.',
+      'One connection for all tabs of the browser with the same user ([when to use ' +
+      'it](sdk.md#one-connection-for-all-tabs)). Not for a `session` of the page. Property ' +
+      '`shareConnection`.',
   },
   {
     name: 'shortcuts',
     type: 'keys',
     meaning:
-      'Keys to comment, and for the next and the previous thread, such as `shortcuts="c n p"`, which is also what the attribute without a value means. Off if it is absent. A key that the page handles (`preventDefault`) or declares (`aria-keyshortcuts`, `accesskey`) stays with the page.',
+      'Keys to comment, and for the next and the previous thread, such as `shortcuts="c n p"`, which is ' +
+      'also what the attribute without a value means. Off if it is absent. A key that the page handles ' +
+      '(`preventDefault`) or declares (`aria-keyshortcuts`, `accesskey`) stays with the page.',
   },
   {
     name: 'push-worker',
     type: 'URL',
     meaning:
-      'Address of the service worker of your page that shows push messages ([channels.md](channels.md#push-messages-of-browsers)). With it, and with the plugin `web-push`, users can turn them on in the inbox. Property `pushWorker`.',
+      'Address of the service worker of your page that shows push messages ' +
+      '([channels.md](channels.md#push-messages-of-browsers)). With it, and with the plugin `web-push`, ' +
+      'users can turn them on in the inbox. Property `pushWorker`.',
   },
 ];
 
@@ -177,7 +185,8 @@ export const customProperties: readonly Documented[] = [
   {
     name: '--collab-link',
     meaning:
-      'Colour of links, mentions, unread marks and the edges of what has the focus. Default: the accent, darkened or lightened until it is readable.',
+      'Colour of links, mentions, unread marks and the edges of what has the focus. Default: the accent, ' +
+      'darkened or lightened until it is readable.',
   },
   { name: '--collab-surface', meaning: 'Background of panel, popover and toolbar.' },
   { name: '--collab-raised', meaning: 'Background of fields, and of what the pointer is over.' },

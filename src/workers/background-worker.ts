@@ -116,7 +116,8 @@ export function runBackgroundWorker({
     } catch (error) {
       log.error(
         { err: error, ended: workerId },
-        'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the next background worker starts',
+        'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the ' +
+          'next background worker starts',
       );
     }
   }

@@ -35,8 +35,10 @@ export function register(program: Command): void {
   addCommand(program, 'backup <folder>', {
     summary: 'Copy the whole server into a new folder, while it is running or stopped.',
     details:
-      'Copies the store as of one moment and reads the copy completely; then copies the files that its records name and compares them with ' +
-      'their SHA-256. Until it is done, the server deletes no files. A folder with a manifest.json is a complete backup; exit code 1 with one means that the ' +
+      'Copies the store as of one moment and reads the copy completely; then copies the files that its ' +
+      'records name and compares them with ' +
+      'their SHA-256. Until it is done, the server deletes no files. A folder with a manifest.json is a ' +
+      'complete backup; exit code 1 with one means that the ' +
       'server itself has lost files. A backup does not contain config.json. It contains signing secrets: keep it as safe as the server.',
     examples: [
       'collab backup /backups/collab-$(date +%F)',
@@ -58,7 +60,8 @@ async function backup(folder: string, _options: object, command: Command): Promi
   );
   if (faults !== null)
     throw new Failure(`The backup is complete, but ${faults}.`, [
-      'Restore these files from an older backup, or delete their comments; `collab doctor --deep` names them. Everything else in this backup is intact.',
+      'Restore these files from an older backup, or delete their comments; `collab doctor --deep` names ' +
+        'them. Everything else in this backup is intact.',
     ]);
 }
 

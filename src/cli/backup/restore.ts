@@ -32,8 +32,10 @@ export function register(program: Command): void {
   addCommand(program, 'restore <backup>', {
     summary: 'Restore a backup into a folder.',
     details:
-      'The server must be stopped. If the folder already has data, asks first, and moves the old data aside instead of deleting it. Everything is ' +
-      'checked before anything changes. The event streams get a new epoch, so that clients reload instead of resuming at positions that no longer exist.',
+      'The server must be stopped. If the folder already has data, asks first, and moves the old data aside ' +
+      'instead of deleting it. Everything is ' +
+      'checked before anything changes. The event streams get a new epoch, so that clients reload instead ' +
+      'of resuming at positions that no longer exist.',
     examples: [
       'collab restore /backups/collab-2026-05-01 --dir /srv/collab',
       'collab restore /backups/collab-2026-05-01 --dir /srv/collab --yes',
@@ -166,7 +168,8 @@ async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<st
     found.epoch === epoch;
   if (!same) {
     throw new Failure(
-      `The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`,
+      `The restored store has ${found.records} records and ${found.events} events, but the backup's ` +
+        `manifest says ${store.records} and ${store.events}. Nothing was changed.`,
     );
   }
   const lost = lostFiles(recorded, sums).length;

@@ -10,7 +10,8 @@ export function register(program: Command): void {
   addCommand(program, 'completion', {
     summary: 'Print a script that completes commands and options in bash, zsh or fish.',
     details:
-      'It knows the commands of the plugins that ship with Collab, and of those in the config.json of the folder: write it again after adding one. ' +
+      'It knows the commands of the plugins that ship with Collab, and of those in the config.json of the ' +
+      'folder: write it again after adding one. ' +
       'bash: write it to ~/.local/share/bash-completion/completions/collab. zsh: write it to a file _collab in a folder of $fpath. ' +
       'fish: write it to ~/.config/fish/completions/collab.fish. Or, in bash and zsh, for one session: source <(collab completion bash).',
     usesFolder: false,

@@ -13,7 +13,8 @@ const MAX_LISTED = 50;
 /** How often progress is updated. */
 const PROGRESS_MS = 200;
 const REMEDY =
-  'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and check the kernel log (dmesg) for disk errors.';
+  'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and ' +
+  'check the kernel log (dmesg) for disk errors.';
 
 /** Reads every record, event and file of a store. Returns nothing if there is no store, which another check reports. */
 export async function checkDeep({ config }: CheckedFolder): Promise<Check[]> {

@@ -165,7 +165,8 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
       fail(
         'store',
         firstLine(error),
-        'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.',
+        'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore ' +
+          'a backup: `collab restore <backup>`.',
       ),
     ];
   }
@@ -198,7 +199,8 @@ async function crashCheck(config: Config, signal: NodeJS.Signals): Promise<Check
     );
   return fail(
     'store',
-    `the database is damaged, or the disk fails only at times: ${DAMAGE_TRIALS} processes that opened it were killed by ${signal}, but its files can be read`,
+    `the database is damaged, or the disk fails only at times: ${DAMAGE_TRIALS} processes that opened it ` +
+      `were killed by ${signal}, but its files can be read`,
     `Look for errors of the disk in the kernel log (dmesg). If there are none: ${restore}`,
   );
 }
@@ -222,6 +224,7 @@ function snapshotCheck(snapshot: OpenSnapshot): Check {
     `${describeSnapshot(snapshot)}, so the store cannot reuse file space and grows`,
     stopped
       ? `Resume it: kill -CONT ${pid}; or end it: kill -KILL ${pid}`
-      : `This is normal while a backup copies a large store. Otherwise find out what the process is waiting for, or end it: kill -KILL ${pid}`,
+      : 'This is normal while a backup copies a large store. Otherwise find out what the process is waiting ' +
+          `for, or end it: kill -KILL ${pid}`,
   );
 }

@@ -51,7 +51,8 @@ async function checkHttpCore(setting: Config['core'], running: string | null): P
   return warn(
     name,
     `the running server uses ${running}; a start from this shell would use ${finding}`,
-    'A restart from this shell changes the core. To keep it, start with the version of Node and the option core with which the server was started.',
+    'A restart from this shell changes the core. To keep it, start with the version of Node and the ' +
+      'option core with which the server was started.',
   );
 }
 

@@ -31,11 +31,16 @@ export async function checkOwners({ dir, config: { dataDir } }: CheckedFolder): 
   await search(dataDir, owner, found);
   if (found.firstForeign !== null) {
     const { path, uid } = found.firstForeign;
-    const finding = `${count(found.foreign)} in ${dataDir}, such as ${path}, ${belong(found.foreign)} to ${describeUser(uid)} and not to its owner, ${describeUser(owner.uid)}, so the server cannot use ${found.foreign === 1 ? 'it' : 'them'}`;
+    const finding =
+      `${count(found.foreign)} in ${dataDir}, such as ${path}, ${belong(found.foreign)} to ` +
+      `${describeUser(uid)} and not to its owner, ${describeUser(owner.uid)}, so the server cannot use ` +
+      `${found.foreign === 1 ? 'it' : 'them'}`;
     return fail(NAME, finding, `As root: chown -R ${own} ${shellWord(dataDir)}`);
   }
   if (found.firstClosed !== null) {
-    const finding = `the modes of ${count(found.closed)} in ${dataDir}, such as ${found.firstClosed}, do not let ${describeUser(owner.uid)} read and write`;
+    const finding =
+      `the modes of ${count(found.closed)} in ${dataDir}, such as ${found.firstClosed}, do not let ` +
+      `${describeUser(owner.uid)} read and write`;
     return fail(NAME, finding, `As that user or as root: chmod -R u+rwX ${shellWord(dataDir)}`);
   }
   return (

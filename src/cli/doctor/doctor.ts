@@ -28,7 +28,8 @@ export function register(program: Command): void {
   })
     .option(
       '--deep',
-      'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas and inboxes with what is stored. Takes long on a large store.',
+      'Also read every record, event and file, compare files with their SHA-256, and compare the counts for ' +
+        'quotas and inboxes with what is stored. Takes long on a large store.',
     )
     .action(doctor);
 }

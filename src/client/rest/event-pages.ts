@@ -47,7 +47,8 @@ async function* iterate(
     if (page.epoch !== epoch || page.oldestSeq > nextSince + 1)
       throw new CollabError(
         'protocol',
-        `The events after position ${nextSince} are gone: read all data again, and events from position ${page.seq} of the epoch ${page.epoch}.`,
+        `The events after position ${nextSince} are gone: read all data again, and events from position ` +
+          `${page.seq} of the epoch ${page.epoch}.`,
       );
   }
 }

@@ -27,7 +27,10 @@ export function tokenOf(protocols: readonly string[]): string {
  */
 export function nameOf(url: string, protocols: readonly string[]): string | null {
   try {
-    return `collab.${VERSION} ${JSON.stringify([url.replace(/\?.*$/, ''), valueOf(protocols, 'collab.key.'), identityOf(tokenOf(protocols))])}`;
+    return (
+      `collab.${VERSION} ` +
+      `${JSON.stringify([url.replace(/\?.*$/, ''), valueOf(protocols, 'collab.key.'), identityOf(tokenOf(protocols))])}`
+    );
   } catch {
     return null;
   }

@@ -59,7 +59,9 @@ function thread(): string {
 
 function showLine(): void {
   const data = thread().replaceAll("'", String.raw`'\''`);
-  line.textContent = `curl ${address} -H 'Authorization: Bearer ${key.value.trim() === '' ? 'sk_…' : key.value.trim()}' -H 'Content-Type: application/json' -d '${data}'`;
+  line.textContent =
+    `curl ${address} -H 'Authorization: Bearer ${key.value.trim() === '' ? 'sk_…' : key.value.trim()}' -H ` +
+    `'Content-Type: application/json' -d '${data}'`;
 }
 
 function say(what: string, isProblem = false): void {

@@ -77,7 +77,8 @@ export function requireUnconfinedKey(actor: Actor, action: string): void {
   if (actor.kind === 'backend')
     throw forbidden(`The key is confined to rooms, so it may not ${action}: this needs a key for all rooms`);
   throw forbidden(
-    `The token was issued by a key that is confined to rooms, so it may not ${action}: this needs a token that your backend signs, or that a key for all rooms issues`,
+    `The token was issued by a key that is confined to rooms, so it may not ${action}: this needs a token ` +
+      'that your backend signs, or that a key for all rooms issues',
   );
 }
 

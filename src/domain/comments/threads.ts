@@ -122,7 +122,8 @@ const threadBound: TextBound = {
   tooLong: () =>
     new CollabError(
       'payload_too_large',
-      `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read them in pages with GET /threads/:threadId/comments?limit=100`,
+      `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read ` +
+        'them in pages with GET /threads/:threadId/comments?limit=100',
     ),
 };
 

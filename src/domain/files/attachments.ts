@@ -37,7 +37,8 @@ async function linkAttachments(
     if (file === undefined || (!isMine && file.commentId !== commentId)) {
       throw new CollabError(
         'unknown_attachment',
-        `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is not an upload ${actor.kind === 'user' ? 'of yours' : 'of this environment'}`,
+        `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is not an upload ` +
+          `${actor.kind === 'user' ? 'of yours' : 'of this environment'}`,
       );
     }
     if (file.commentId !== null && file.commentId !== commentId)

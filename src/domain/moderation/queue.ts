@@ -325,7 +325,8 @@ function add(tx: Transaction, index: string, key: string, amount: number, bound?
     if (bound !== undefined && next > bound.most) {
       throw new CollabError(
         'quota_exceeded',
-        `Too much content waits for a moderator: ${bound.whose} may have ${bound.most} held comments and threads. Try again after moderators have decided on some of it`,
+        `Too much content waits for a moderator: ${bound.whose} may have ${bound.most} held comments and ` +
+          'threads. Try again after moderators have decided on some of it',
       );
     }
     return next > 0 ? String(next) : undefined;

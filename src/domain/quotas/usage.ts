@@ -171,6 +171,7 @@ function requireWithin(environment: Environment, { name, unit, noun }: QuotaRule
   const whose = name.startsWith('user') ? 'a user may have' : 'the environment may hold';
   throw new CollabError(
     'quota_exceeded',
-    `The quota ${name} is used up: ${whose} ${maximum} ${noun}. Delete some, or ask the operator to raise it (collab env update <slug> --quotas ${name}=<n>)`,
+    `The quota ${name} is used up: ${whose} ${maximum} ${noun}. Delete some, or ask the operator to raise ` +
+      `it (collab env update <slug> --quotas ${name}=<n>)`,
   );
 }

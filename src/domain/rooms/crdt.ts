@@ -63,7 +63,8 @@ export class CrdtService {
     if (release === null) {
       throw new CollabError(
         'rate_limited',
-        `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB per user. Try again in 1s`,
+        `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ` +
+          `${ADMISSION_BOUNDS.bytes / MEGABYTE} MB per user. Try again in 1s`,
         1,
       );
     }

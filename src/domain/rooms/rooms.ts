@@ -118,7 +118,10 @@ export async function getRoom(
   if (!isUnfilteredFirstPage(query)) return own(await read());
   // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one
   // only.
-  const key = `room ${emptyIfUnused ? 'any' : 'used'} ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
+  const key =
+    `room ${emptyIfUnused ? 'any' : 'used'} ${includeComments ? 'full' : 'brief'} ` +
+    `${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ` +
+    `${partition}`;
   // The error for a room that is too long is cached too, or each request would read up to the bound again.
   const result = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
   if (result instanceof CollabError) throw result;
@@ -138,7 +141,9 @@ function withComments(
     if (remaining < MAX_PAGE_CHARS) return null;
     throw new CollabError(
       'payload_too_large',
-      `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): leave out include=comments, and read them in pages with GET /threads/:threadId/comments?limit=100`,
+      `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} ` +
+        'characters): leave out include=comments, and read them in pages with GET ' +
+        '/threads/:threadId/comments?limit=100',
     );
   };
 }

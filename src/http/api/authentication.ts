@@ -115,7 +115,8 @@ export async function authenticateUserOf(
   }
   if (serviceKey === '')
     throw missing(
-      `X-Service-Key is missing: ${impersonation === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : impersonationRemedy(impersonation.key)}`,
+      'X-Service-Key is missing: ' +
+        `${impersonation === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : impersonationRemedy(impersonation.key)}`,
     );
   if (serviceToken === '')
     throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
@@ -136,7 +137,10 @@ function impersonationRemedy(key: KeyLookup): string {
     key instanceof CollabError
       ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,'
       : 'a secret key was sent, but no user;';
-  return `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token`;
+  return (
+    `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in ` +
+    'X-Service-Key and the token of a user in X-Service-Token'
+  );
 }
 
 async function authenticateAdminOf(ctx: Context, authorization: string): Promise<AuthenticatedAdmin> {

@@ -6,7 +6,8 @@ import type { Header } from '../../net/response-headers.ts';
 const ALLOWED_HEADERS =
   'Content-Type, X-Service-Key, X-Service-Token, If-Match, If-None-Match, Range, Idempotency-Key, X-Request-Id';
 const EXPOSED_HEADERS =
-  'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, X-Error-Code, Content-Range, Accept-Ranges, Idempotent-Replayed, Collab-Hint';
+  'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, X-Error-Code, Content-Range, ' +
+  'Accept-Ranges, Idempotent-Replayed, Collab-Hint';
 /** The longest time for which Chromium caches a preflight. */
 const MAX_AGE_SECONDS = 7200;
 

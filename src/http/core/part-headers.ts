@@ -23,7 +23,8 @@ export function boundaryOf(contentType: string): string {
   if (boundary === undefined)
     throw new CollabError(
       'invalid_content_type',
-      `No file provided: send multipart/form-data, with its boundary, and one part named file; the Content-Type is ${contentType === '' ? 'missing' : formatValue(contentType)}`,
+      'No file provided: send multipart/form-data, with its boundary, and one part named file; the ' +
+        `Content-Type is ${contentType === '' ? 'missing' : formatValue(contentType)}`,
     );
   return boundary;
 }

@@ -34,7 +34,8 @@ export const EnvironmentSchema = Type.Object({
     requireKnownUsers: Type.Boolean({ description: 'Whether an author must be a known user.' }),
     strict: Type.Boolean({
       description:
-        'Whether a misspelled field or parameter is refused with 400. Otherwise it is ignored, and `Collab-Hint` names the one that is meant.',
+        'Whether a misspelled field or parameter is refused with 400. Otherwise it is ignored, and ' +
+        '`Collab-Hint` names the one that is meant.',
     }),
     allowedOrigins: Type.Array(Type.String(), {
       description: 'Origins whose pages may use the environment; any when empty.',

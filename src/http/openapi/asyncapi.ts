@@ -10,7 +10,11 @@ import { orNull, requestSchema } from './request-schemas.ts';
 import { namedEvents } from './schemas.ts';
 import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
 
-const ABOUT = `The WebSocket of browsers: events, writes, reads and presence. Each text frame is one JSON object with a \`type\`. A message with an \`id\` is answered with \`ok\` or \`error\` of the same id. Clients must ignore types that they do not know. docs/realtime.md describes the rest: resuming, close codes, limits.`;
+const ABOUT =
+  'The WebSocket of browsers: events, writes, reads and presence. Each text frame is one JSON object ' +
+  `with a \`type\`. A message with an \`id\` is answered with \`ok\` or \`error\` of the same id. ` +
+  'Clients must ignore types that they do not know. docs/realtime.md describes the rest: resuming, ' +
+  'close codes, limits.';
 
 const channel = { $ref: '#/channels/socket' };
 const messageRef = (name: string): JsonObject => ({ $ref: `#/channels/socket/messages/${name}` });

@@ -218,7 +218,8 @@ const headerParameter = (name: string, description: string, schema: JsonObject, 
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
-  'Makes the request repeatable for 24 hours: a request with the same key, path, body and credential gets the first response again. The key should be random if the response contains a secret.',
+  'Makes the request repeatable for 24 hours: a request with the same key, path, body and credential ' +
+    'gets the first response again. The key should be random if the response contains a secret.',
   { type: 'string', minLength: 1, maxLength: 255 },
   '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );
@@ -245,7 +246,9 @@ const streamContent: JsonObject = {
       description: 'A message of the type `welcome`, then one per event, whose `id` is its position.',
     },
     example:
-      'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
+      'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: ' +
+      '{"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: ' +
+      '9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
   },
 };
 

@@ -46,7 +46,10 @@ export const filesPath: JsonObject = {
       operationId: 'files.get',
       summary: 'Get a file, or its thumbnail',
       description:
-        'The `url` and `thumbnailUrl` of an attachment lead here: outside of /api/v1, at the root of the server. The environment of the credentials must be that of the path. Files never change and are sent with `Cache-Control: public, max-age=31536000, immutable`. Counted separately from other requests, 600 per minute.',
+        'The `url` and `thumbnailUrl` of an attachment lead here: outside of /api/v1, at the root of the ' +
+        'server. The environment of the credentials must be that of the path. Files never change and are sent ' +
+        'with `Cache-Control: public, max-age=31536000, immutable`. Counted separately from other requests, ' +
+        '600 per minute.',
       tags: ['files'],
       ...securityOf.either,
       parameters: [

@@ -69,7 +69,10 @@ function remedyFor({ path, stats }: Denying, uid: number | undefined): string {
   if (stats === undefined || uid === undefined)
     return 'Choose a path that this user may use, or change its permissions.';
   if (uid === 0)
-    return 'Root itself is refused: look for attributes of the file (lsattr), a read-only or network mount, and rules of SELinux or AppArmor.';
+    return (
+      'Root itself is refused: look for attributes of the file (lsattr), a read-only or network mount, and ' +
+      'rules of SELinux or AppArmor.'
+    );
   if (stats.uid === uid) return `Allow it: chmod u+rwX ${shellWord(path)}`;
   const own = statsOf(dirname(path));
   // What another user has left in a folder of this one.

@@ -17,10 +17,13 @@ export interface NativeCore {
 
 /** Where the native core runs; for messages to the operator. */
 export const NATIVE_PLATFORMS =
-  'it has builds for Linux with glibc on x64 and arm64: Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)';
+  'it has builds for Linux with glibc on x64 and arm64: Node 20 (glibc 2.27 or later), 22 and 24 (glibc ' +
+  '2.38 or later, as in Debian 13 and Ubuntu 24.04)';
 
 /** The remedy if the native core is demanded and does not run here. */
-export const OTHER_CORE = `Set core to auto or node to use the slower core of Node.js, or install another version of Node: ${NATIVE_PLATFORMS}.`;
+export const OTHER_CORE =
+  'Set core to auto or node to use the slower core of Node.js, or install another version of Node: ' +
+  `${NATIVE_PLATFORMS}.`;
 
 /** The native core for this platform and this version of Node, whether or not it can be loaded. */
 export function nativeCore(): NativeCore {

@@ -74,7 +74,8 @@ function checkPlugin(use: string, value: unknown): Plugin {
   if (apiVersion !== API_VERSION)
     throw new PluginError(
       use,
-      `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`,
+      `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ` +
+        `${API_VERSION}; install a matching version of the plugin`,
     );
   if (typeof name !== 'string' || !PLUGIN_NAME.test(name))
     throw new PluginError(use, `name must match ${PLUGIN_NAME.source}`);

@@ -47,7 +47,8 @@ const lookupInput = new InputSchema(
     q: Type.Optional(
       Type.String({
         description:
-          'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of Unicode; an empty one finds all, by name.',
+          'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of ' +
+          'Unicode; an empty one finds all, by name.',
       }),
     ),
     roomId: Type.Optional(

@@ -68,7 +68,8 @@ export class SnapshotWatch {
       this.#reported.set(keyOf(snapshot), heldMs);
       this.#log.warn(
         { table, pid, command, stopped, heldSeconds: Math.round(heldMs / 1_000) },
-        'a process keeps a snapshot of the store open, so the store cannot reuse file space and grows: resume the process if it is stopped, or end it',
+        'a process keeps a snapshot of the store open, so the store cannot reuse file space and grows: resume ' +
+          'the process if it is stopped, or end it',
       );
     }
     for (const snapshot of this.#longOpen) if (this.#mustEnd(snapshot)) this.#end(snapshot);
@@ -97,7 +98,8 @@ export class SnapshotWatch {
         heldSeconds: Math.round(heldMs / 1_000),
         grownMb: Math.round(grownBytes / 1024 / 1024),
       },
-      'a process that did not run kept a snapshot of the store open while the store grew: it has been killed. `collab compact`, or the next start, gives the space back',
+      'a process that did not run kept a snapshot of the store open while the store grew: it has been ' +
+        'killed. `collab compact`, or the next start, gives the space back',
     );
   }
 }

@@ -49,7 +49,8 @@ export function decodeEventChunk(key: string, value: string): string[] {
       : value.startsWith('{');
   if (!isWhole) {
     throw new DataError(
-      `The store is damaged: the events from ${key} on are corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`,
+      `The store is damaged: the events from ${key} on are corrupted (checksum mismatch). Stop the server, ` +
+        'keep a copy of the data folder, and restore the newest backup (collab restore).',
     );
   }
   return lines.split('\n');

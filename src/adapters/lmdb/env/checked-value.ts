@@ -51,7 +51,8 @@ export function encodeValue(key: string, text: Uint8Array): Buffer {
 export function textOfValue(key: string, { text, keySum }: CheckedValue): string {
   if (keySum === null || keySum === crc32(key)) return text;
   throw new DataError(
-    `The store is damaged: the record ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`,
+    `The store is damaged: the record ${key} is corrupted (checksum mismatch). Stop the server, keep a ` +
+      'copy of the data folder, and restore the newest backup (collab restore).',
   );
 }
 
@@ -69,7 +70,8 @@ export function decodeNumber(key: string, text: string): number {
   const [, digits = '', sum] = /^(\d+) ([0-9a-f]{8})$/.exec(text) ?? [];
   if (sum === sumOf(key, digits)) return Number(digits);
   throw new DataError(
-    `The store is damaged: its entry ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`,
+    `The store is damaged: its entry ${key} is corrupted (checksum mismatch). Stop the server, keep a ` +
+      'copy of the data folder, and restore the newest backup (collab restore).',
   );
 }
 

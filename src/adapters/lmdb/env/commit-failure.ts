@@ -60,7 +60,8 @@ export function endProcess(path: string): void {
     // The disk fails that, too.
   }
   const error = new DataError(
-    `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid (MDB_PANIC). The process ends, so that ` +
+    `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid ` +
+      '(MDB_PANIC). The process ends, so that ' +
       'another one can open the file. Look for disk errors in the kernel log (dmesg).',
     'Run the command again. The store is as before it, or has its change.',
   );

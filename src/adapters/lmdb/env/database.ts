@@ -218,7 +218,8 @@ function formatOf({ meta }: Pick<Database, 'meta'>): Format {
   const format = JSON.parse(text) as Format;
   if (format.version === FORMAT_VERSION && text !== formatText(format)) {
     throw new DataError(
-      'The store is damaged: its format is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).',
+      'The store is damaged: its format is corrupted (checksum mismatch). Stop the server, keep a copy of ' +
+        'the data folder, and restore the newest backup (collab restore).',
     );
   }
   return format;

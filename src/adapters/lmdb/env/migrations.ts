@@ -103,7 +103,8 @@ function rewrite(database: MigrationTarget, checkpointed: number, batches: reado
       const end = endOf(position, bytes.byteLength);
       if (!hasSpace(created, checkpointed, end))
         throw new Error(
-          'The log of the older format is too full to be migrated: start and stop the version that wrote it once without load, then this one.',
+          'The log of the older format is too full to be migrated: start and stop the version that wrote it ' +
+            'once without load, then this one.',
         );
       appendToLog(created, position, bytes);
       position = end;

@@ -160,7 +160,8 @@ export class OpeningLock {
     } while (committing !== undefined && performance.now() < giveUp);
     if (committing === undefined) return;
     throw new DataError(
-      `The store cannot be opened: process ${committing} has been writing to it for ${OPEN_TIMEOUT_MS / 1000} s. See whether it is stopped or its disk is stuck, or end it.`,
+      `The store cannot be opened: process ${committing} has been writing to it for ` +
+        `${OPEN_TIMEOUT_MS / 1000} s. See whether it is stopped or its disk is stuck, or end it.`,
       `\`kill -CONT ${committing}\` resumes a stopped process. When it has finished or ended, run the command again.`,
     );
   }

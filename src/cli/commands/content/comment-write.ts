@@ -12,7 +12,8 @@ export function addCommentWrites(comment: Command): void {
   const create = addCommand(comment, 'create <threadId>', {
     summary: 'Add a comment to a thread.',
     details:
-      'Browsers see it at once; mentioned users, and those who follow the thread, are notified. Filters of plugins apply as to a request with a secret key.',
+      'Browsers see it at once; mentioned users, and those who follow the thread, are notified. Filters of ' +
+      'plugins apply as to a request with a secret key.',
     examples: [
       'collab comment create th_1m824gecgs4y1gdw90dr --env default --user ci-bot --body "Deployed."',
       'git log -1 --format=%B | collab comment create th_1m824gecgs4y1gdw90dr --env default --user ci-bot --body - --mention ann --json',

@@ -17,7 +17,8 @@ export function addThreadWrites(thread: Command): void {
   const create = addCommand(thread, 'create', {
     summary: 'Create a thread with its first comment.',
     details:
-      'Creates the room too if it is new. Browsers see the thread at once, and mentioned users are notified. Filters of plugins apply as to a request with a secret key.',
+      'Creates the room too if it is new. Browsers see the thread at once, and mentioned users are ' +
+      'notified. Filters of plugins apply as to a request with a secret key.',
     examples: [
       'collab thread create --env default --room demo --user ann --body "Is this the latest logo?"',
       'collab thread create --env default --room demo --user ann --body - --mention bob --metadata \'{"priority":1}\' --json < text.txt',

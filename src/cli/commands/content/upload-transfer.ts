@@ -32,7 +32,9 @@ export function addUploadTransfers(upload: Command): void {
   addCommand(upload, 'create <file>', {
     summary: 'Upload a file, to be attached to a comment.',
     details:
-      'The file counts against the quotas of the user, and is deleted after 24 hours if no comment links it. The limits of the environment and the filters of plugins apply as to a request. The URL is a path if no server is running and publicUrl is empty.',
+      'The file counts against the quotas of the user, and is deleted after 24 hours if no comment links ' +
+      'it. The limits of the environment and the filters of plugins apply as to a request. The URL is a ' +
+      'path if no server is running and publicUrl is empty.',
     examples: [
       'collab upload create ./screenshot.png --env default --user ann',
       'collab upload create ./note.webm --env default --user ann --type audio/webm --json | jq -r .id',

@@ -21,7 +21,8 @@ export function register(program: Command): void {
   addCommand(admin, 'create <email>', {
     summary: 'Create an admin.',
     details:
-      'Admins log in with POST /api/v1/admin/auth/login and manage all environments, secret keys and publishable keys of the server. Signing keys are managed on the command line only.',
+      'Admins log in with POST /api/v1/admin/auth/login and manage all environments, secret keys and ' +
+      'publishable keys of the server. Signing keys are managed on the command line only.',
     examples: [
       'collab admin create ops@example.com',
       'collab admin create ops@example.com --password "$ADMIN_PASSWORD" --json',

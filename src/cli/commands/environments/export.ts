@@ -36,8 +36,10 @@ export function register(program: Command): void {
   addCommand(program, 'export <file>', {
     summary: 'Export environments with all their contents to a file, as JSON lines.',
     details:
-      'docs/export-format.md describes the format. "-" writes to standard output. If a server is running, each thread is exported as of one ' +
-      'moment, but not the environment as a whole: for that, restore a backup into another folder and export there. API keys and signing secrets are left out by default.',
+      'docs/export-format.md describes the format. "-" writes to standard output. If a server is running, ' +
+      'each thread is exported as of one ' +
+      'moment, but not the environment as a whole: for that, restore a backup into another folder and ' +
+      'export there. API keys and signing secrets are left out by default.',
     examples: [
       'collab export all.ndjson',
       'collab export staging.ndjson --env staging',

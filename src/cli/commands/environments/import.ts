@@ -42,9 +42,12 @@ export function register(program: Command): void {
   addCommand(program, 'import <file>', {
     summary: 'Import the environments of an export.',
     details:
-      'Each environment is imported completely or not at all: it appears once its last line was read. What an interrupted import has left is removed by ' +
-      'the next import, or by a running server after an hour. A folder without data is created first, as by `collab init`, but without a first ' +
-      'environment; there the whole file is imported or nothing. "-" reads standard input. Works while a server is running. An environment that exists already is refused, unless --skip-existing is given.',
+      'Each environment is imported completely or not at all: it appears once its last line was read. What ' +
+      'an interrupted import has left is removed by ' +
+      'the next import, or by a running server after an hour. A folder without data is created first, as by ' +
+      '`collab init`, but without a first ' +
+      'environment; there the whole file is imported or nothing. "-" reads standard input. Works while a ' +
+      'server is running. An environment that exists already is refused, unless --skip-existing is given.',
     examples: [
       'collab import all.ndjson',
       'collab import all.ndjson --dir /srv/new',
@@ -199,7 +202,8 @@ function refusal(error: CollabError, line: number, done: Import['done']): Failur
     slug_taken: ['Import it into another folder, or delete the existing environment: `collab env delete <slug>`'],
   } as const;
   const others = [
-    'If the server that made the export accepts it, it is of an earlier version: change it there, such as names with line breaks and origins with a wildcard, and export again.',
+    'If the server that made the export accepts it, it is of an earlier version: change it there, such as ' +
+      'names with line breaks and origins with a wildcard, and export again.',
     'docs/export-format.md describes every line.',
   ];
   const remedy: readonly string[] =

@@ -107,7 +107,8 @@ export function register(program: Command): void {
   addCommand(key, 'rotate <id>', {
     summary: 'Replace a key with a new one that has the same rights. Both work during the overlap.',
     details:
-      'An old signing secret verifies tokens until you revoke it: let your backend sign with the new one, and revoke the old one when the ' +
+      'An old signing secret verifies tokens until you revoke it: let your backend sign with the new one, ' +
+      'and revoke the old one when the ' +
       'last tokens that it signed have expired.',
     examples: [
       'collab key rotate key_01jq5w8z',

@@ -66,6 +66,7 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     at.json,
     token,
     () =>
-      `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
+      `${token.token}\n\nValid until ` +
+      `${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
   );
 }

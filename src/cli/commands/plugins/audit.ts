@@ -52,7 +52,8 @@ export function register(program: Command): void {
   addCommand(audit, 'verify', {
     summary: 'Check that no record of an audit log was changed, removed or reordered.',
     details:
-      'Exits with 1 if it finds a fault. Someone who can write the data folder could rewrite the whole log, or cut its end and the head beside it. Only a head ' +
+      'Exits with 1 if it finds a fault. Someone who can write the data folder could rewrite the whole log, ' +
+      'or cut its end and the head beside it. Only a head ' +
       'that is kept elsewhere shows that: pass one with --head, or a backup, whose manifest contains the heads.',
     examples: [
       'collab audit verify',

@@ -39,7 +39,9 @@ export function addBacktest(moderation: Command): void {
   addCommand(moderation, 'backtest', {
     summary: 'Show what the filters of the configured plugins would do with stored comments.',
     details:
-      'Runs them in the order in which the comments were written, as if each author wrote the comment at its time with a user token. Changes nothing, but moderation-http asks its service about every comment.',
+      'Runs them in the order in which the comments were written, as if each author wrote the comment at ' +
+      'its time with a user token. Changes nothing, but moderation-http asks its service about every ' +
+      'comment.',
     examples: [
       'collab moderation backtest --env default',
       'collab moderation backtest --env default --since 7d --limit 10000 --json',

@@ -23,7 +23,10 @@ export function register(program: Command): void {
   addCommand(notify, 'explain <commentId> <userId>', {
     summary: 'Explain why a user was or was not notified of a comment.',
     details:
-      'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the plugins and runs their filters notification.deliver, without changing anything. Subscriptions, settings, rooms and filters are shown as they are now. They may have been different when the comment was written.',
+      'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the ' +
+      'plugins and runs their filters notification.deliver, without changing anything. Subscriptions, ' +
+      'settings, rooms and filters are shown as they are now. They may have been different when the comment ' +
+      'was written.',
     examples: [
       'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob',
       'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default',
@@ -126,7 +129,8 @@ function stepsOf(found: Explained): string[] {
     ...(found.pendingEvents === 0
       ? []
       : [
-          `  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number does not fall, see the log of the background worker`,
+          `  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number ` +
+            'does not fall, see the log of the background worker',
         ]),
     conclusion(found),
   ];

@@ -16,7 +16,8 @@ import { Failure, usageFailure } from '../../failure.ts';
 export async function createPlugin(name: string, parent: string): Promise<string> {
   if (!PLUGIN_NAME.test(name))
     throw usageFailure(
-      `The name of a plugin must match ${PLUGIN_NAME.source}: 2 to 40 lower-case letters, digits and hyphens, the first a letter. ${JSON.stringify(name)} does not.`,
+      `The name of a plugin must match ${PLUGIN_NAME.source}: 2 to 40 lower-case letters, digits and ` +
+        `hyphens, the first a letter. ${JSON.stringify(name)} does not.`,
     );
   if (isShipped(name))
     throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');

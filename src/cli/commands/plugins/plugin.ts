@@ -24,7 +24,9 @@ export function register(program: Command): void {
   addCommand(plugin, 'check [path]', {
     summary: 'Check the plugins of the configuration, or one module, and show their hooks.',
     details:
-      'Loads the module, validates its configuration and runs its setup, in a thread. Each may take 30 seconds, as at a start. Names the options of a plugin whose configuration is invalid. Exit code 2 if one is invalid. Changes nothing.',
+      'Loads the module, validates its configuration and runs its setup, in a thread. Each may take 30 ' +
+      'seconds, as at a start. Names the options of a plugin whose configuration is invalid. Exit code 2 if ' +
+      'one is invalid. Changes nothing.',
     examples: ['collab plugin check', 'collab plugin check ./my-plugin/index.js', 'collab plugin check email'],
   }).action(check);
 

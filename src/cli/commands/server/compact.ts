@@ -15,8 +15,10 @@ export function register(program: Command): void {
   addCommand(program, 'compact', {
     summary: 'Give free space inside the store’s file back to the disk.',
     details:
-      'The store reuses free space, but its file never shrinks: after a lot was deleted, or after a stuck process kept a snapshot open, much of it may be free. ' +
-      'The server must be stopped, and the disk needs space for a copy. A start does the same when more than half of the file and more than 256 MB are free.',
+      'The store reuses free space, but its file never shrinks: after a lot was deleted, or after a stuck ' +
+      'process kept a snapshot open, much of it may be free. ' +
+      'The server must be stopped, and the disk needs space for a copy. A start does the same when more ' +
+      'than half of the file and more than 256 MB are free.',
     examples: ['collab compact', 'collab compact --dir /srv/collab --json'],
   }).action(run);
 }

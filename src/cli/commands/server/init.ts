@@ -17,7 +17,9 @@ import { keysText } from '../../setup/first-steps.ts';
 export function register(program: Command): void {
   addCommand(program, 'init', {
     summary: 'Create a folder with a configuration, a store and a first environment.',
-    details: `Creates the environment ${FIRST_ENVIRONMENT} with a secret key, a publishable key and a signing secret, which are shown once. Existing files and data are not changed.`,
+    details:
+      `Creates the environment ${FIRST_ENVIRONMENT} with a secret key, a publishable key and a signing ` +
+      'secret, which are shown once. Existing files and data are not changed.',
     examples: ['collab init', 'collab init --dir /srv/collab', 'collab init --dir /srv/collab --json'],
   }).action(init);
 }

@@ -36,7 +36,8 @@ export function register(program: Command): void {
     summary: 'Start the server, in the foreground.',
     details:
       'If there is no folder, creates it first, as `collab init` does. SIGTERM and SIGINT finish the requests in progress and exit 0; ' +
-      'SIGHUP replaces the web workers one by one, without reading config.json again. Flags override COLLAB_* variables, which override config.json. ' +
+      'SIGHUP replaces the web workers one by one, without reading config.json again. Flags override ' +
+      'COLLAB_* variables, which override config.json. ' +
       'The log is written to standard output, or with --json to standard error, so that standard output contains only the JSON document.',
     examples: [
       'collab start',
@@ -49,7 +50,8 @@ export function register(program: Command): void {
     .option('--workers <n|auto>', 'Number of web worker processes; auto starts one per processor (default: auto).')
     .option(
       '--demo',
-      'Serve the demo page at /. Every visitor can write: never use it on a public server. A folder that this start creates begins with one thread.',
+      'Serve the demo page at /. Every visitor can write: never use it on a public server. A folder that ' +
+        'this start creates begins with one thread.',
     )
     .action(start);
 }

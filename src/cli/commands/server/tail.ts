@@ -26,7 +26,8 @@ export function register(program: Command): void {
   addCommand(program, 'tail', {
     summary: 'Follow the events of an environment.',
     details:
-      'Shows the events from now on, or after a position, until Ctrl-C or until the environment is deleted; both exit with 0. With --json each event is one line.',
+      'Shows the events from now on, or after a position, until Ctrl-C or until the environment is deleted; ' +
+      'both exit with 0. With --json each event is one line.',
     examples: [
       'collab tail --env default',
       'collab tail --env default --since 0',

@@ -11,7 +11,8 @@ export const adminAuthRoutes: readonly Route[] = [
     operationId: 'admin.login',
     summary: 'Log in as an admin',
     description:
-      'Admins are created on the command line: `collab admin create`. Limited to five requests per minute and address, counted separately ' +
+      'Admins are created on the command line: `collab admin create`. Limited to five requests per minute ' +
+      'and address, counted separately ' +
       'from other requests, and to 20 failures per hour and account.',
     credential: 'public',
     access: 'create',

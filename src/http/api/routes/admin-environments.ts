@@ -33,7 +33,9 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     operationId: 'admin.createEnvironment',
     summary: 'Create an environment',
     description:
-      'The environment gets a secret that signs user tokens (HS256, named by `jwtKid`), and no keys. The secret is returned only here, and again when the request is repeated with the same `Idempotency-Key`.',
+      'The environment gets a secret that signs user tokens (HS256, named by `jwtKid`), and no keys. The ' +
+      'secret is returned only here, and again when the request is repeated with the same ' +
+      '`Idempotency-Key`.',
     credential: 'admin',
     access: 'create',
     idempotent: true,

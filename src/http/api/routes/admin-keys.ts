@@ -31,7 +31,9 @@ export const adminKeyRoutes: readonly Route[] = [
     operationId: 'admin.createKey',
     summary: 'Create a key of an environment',
     description:
-      'The value of a secret key is returned only here, and again when the request is repeated with the same `Idempotency-Key`. The response is stored encrypted with the idempotency key, which should therefore be random.',
+      'The value of a secret key is returned only here, and again when the request is repeated with the ' +
+      'same `Idempotency-Key`. The response is stored encrypted with the idempotency key, which should ' +
+      'therefore be random.',
     credential: 'admin',
     access: 'create',
     idempotent: true,

@@ -60,7 +60,9 @@ export const commentRoutes: readonly Route[] = [
     operationId: 'comments.create',
     summary: 'Add a comment to a thread',
     description:
-      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow the thread, are notified.',
+      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): ' +
+      'on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow ' +
+      'the thread, are notified.',
     credential: 'secret',
     access: 'create',
     body: CommentCreateSchema,
@@ -77,7 +79,8 @@ export const commentRoutes: readonly Route[] = [
     operationId: 'comments.update',
     summary: 'Edit a comment',
     description:
-      'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`), unless `metadata` alone is changed, which needs no `body`.',
+      'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`), unless ' +
+      '`metadata` alone is changed, which needs no `body`.',
     credential: 'secret',
     access: 'change',
     body: CommentPatchSchema,

@@ -18,7 +18,8 @@ export const eventRoutes: readonly Route[] = [
     description:
       'With `Accept: text/event-stream`, the response is a stream of server-sent events. It starts after the position in `Last-Event-ID` ' +
       '(`<epoch>:<seq>`), or else after `since`, or else with the next event. In its first message, of the type `welcome`, `recovered` ' +
-      'says whether all events after that position follow; if not, read all data again. A key that is confined to rooms gets the events of its rooms, and no events of users.',
+      'says whether all events after that position follow; if not, read all data again. A key that is ' +
+      'confined to rooms gets the events of its rooms, and no events of users.',
     credential: 'secret',
     access: 'read',
     stream: true,

@@ -79,7 +79,9 @@ export const moderationRoutes: readonly Route[] = [
     path: '/moderation/:itemId/approve',
     operationId: 'moderation.approve',
     summary: 'Approve held content, or dismiss the reports of a comment',
-    description: `Held content is created as if just now, under its id, with its event and notifications. Approving it again changes nothing. ${moderators}`,
+    description:
+      'Held content is created as if just now, under its id, with its event and notifications. Approving it ' +
+      `again changes nothing. ${moderators}`,
     credential: 'either',
     access: 'moderate',
     idempotent: true,

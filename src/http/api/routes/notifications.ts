@@ -21,7 +21,9 @@ export const notificationRoutes: readonly Route[] = [
     path: '/users/:userId/notifications',
     operationId: 'notifications.list',
     summary: 'List the notifications of a user',
-    description: `${OWN} A credential that is confined to rooms gets and counts those of its rooms. With \`include\`, a page has at most ${MAX_WITH_CONTENT} notifications.`,
+    description:
+      `${OWN} A credential that is confined to rooms gets and counts those of its rooms. With \`include\`, ` +
+      `a page has at most ${MAX_WITH_CONTENT} notifications.`,
     credential: 'either',
     access: 'read',
     list: true,
@@ -88,7 +90,10 @@ export const notificationRoutes: readonly Route[] = [
     path: '/users/:userId/notification-settings',
     operationId: 'notificationSettings.put',
     summary: 'Change which channels deliver which notifications to a user',
-    description: `Channels and kinds that are absent keep their values; a kind that does not exist is refused (400). The name of a plugin is the name of its channel. ${OWN} Not allowed (403) for a key that is confined to rooms, and for tokens that such a key issued.`,
+    description:
+      'Channels and kinds that are absent keep their values; a kind that does not exist is refused (400). ' +
+      `The name of a plugin is the name of its channel. ${OWN} Not allowed (403) for a key that is confined ` +
+      'to rooms, and for tokens that such a key issued.',
     credential: 'either',
     access: 'own',
     body: NotificationSettingsPutSchema,

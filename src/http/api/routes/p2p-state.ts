@@ -37,7 +37,8 @@ export const p2pStateRoutes: readonly Route[] = [
     operationId: 'p2pState.get',
     summary: 'Get the shared (CRDT) state of a room',
     description:
-      'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the response is the bytes themselves, or 204.',
+      'For a room without state, or one that was never used, `state` is null; this is not an error. With ' +
+      '`Accept: application/octet-stream` the response is the bytes themselves, or 204.',
     credential: 'either',
     access: 'read',
     query: [
@@ -75,7 +76,8 @@ export const p2pStateRoutes: readonly Route[] = [
     operationId: 'p2pState.put',
     summary: 'Replace the shared state of a room, or merge into it',
     description:
-      'The bytes replace the stored state, whatever they are. With `merge=yjs`, or the setting `crdt: "yjs"` of the environment, they must be a Yjs ' +
+      'The bytes replace the stored state, whatever they are. With `merge=yjs`, or the setting `crdt: ' +
+      '"yjs"` of the environment, they must be a Yjs ' +
       'update, which is merged into the stored state, so that concurrent writers lose nothing. Creates the room if it is new.',
     credential: 'either',
     access: 'create',

@@ -33,7 +33,9 @@ export const roomRoutes: readonly Route[] = [
     operationId: 'rooms.get',
     summary: 'Get a room with its threads',
     description:
-      'A room that nobody has used yet is empty, and its times are null; it is not an error. The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
+      'A room that nobody has used yet is empty, and its times are null; it is not an error. The threads ' +
+      'are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` ' +
+      'are present while more remain.',
     credential: 'secret',
     access: 'read',
     query: [includeParameter('comments', 'users'), ...listParameters('threads')],

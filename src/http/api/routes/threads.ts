@@ -36,7 +36,9 @@ export const threadRoutes: readonly Route[] = [
     operationId: 'threads.create',
     summary: 'Create a thread with its first comment',
     description:
-      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. The room is created by its first thread.',
+      'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): ' +
+      'on a new server, create the user first: PUT /users/{userId}. The room is created by its first ' +
+      'thread.',
     credential: 'secret',
     access: 'create',
     body: ThreadCreateSchema,
@@ -76,7 +78,8 @@ export const threadRoutes: readonly Route[] = [
     operationId: 'threads.update',
     summary: 'Resolve or reopen a thread, or replace its metadata',
     description:
-      'A value that is set already is left unchanged; this is not an error. `userId` names the user who resolves the thread (`resolvedBy`).',
+      'A value that is set already is left unchanged; this is not an error. `userId` names the user who ' +
+      'resolves the thread (`resolvedBy`).',
     credential: 'secret',
     access: 'change',
     body: ThreadPatchSchema,

@@ -10,7 +10,8 @@ export const turnRoutes: readonly Route[] = [
     operationId: 'turnCredentials.get',
     summary: 'Create short-lived TURN credentials',
     description:
-      'Pass `iceServers` to `new RTCPeerConnection({ iceServers })` unchanged. Without a configured TURN server it contains only the STUN servers.',
+      'Pass `iceServers` to `new RTCPeerConnection({ iceServers })` unchanged. Without a configured TURN ' +
+      'server it contains only the STUN servers.',
     credential: 'either',
     access: 'read',
     query: [

@@ -10,8 +10,10 @@ export const uploadRoutes: readonly Route[] = [
     operationId: 'files.upload',
     summary: 'Upload a file, to be attached to a comment',
     description:
-      'Send the `id` of the response in `attachmentIds` when you create or edit a thread or comment. A file that is not linked is removed after 24 hours. ' +
-      'Get the file from its `url` with the same two headers. A backend may send a secret key instead, and the user for whom it uploads in `userId`.',
+      'Send the `id` of the response in `attachmentIds` when you create or edit a thread or comment. A file ' +
+      'that is not linked is removed after 24 hours. ' +
+      'Get the file from its `url` with the same two headers. A backend may send a secret key instead, and ' +
+      'the user for whom it uploads in `userId`.',
     credential: 'user',
     allowsImpersonation: true,
     query: [

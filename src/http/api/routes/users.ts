@@ -31,7 +31,8 @@ export const userRoutes: readonly Route[] = [
     operationId: 'users.lookup',
     summary: 'Look up names and pictures of users, by id or for a mention picker',
     description:
-      'Give `id`, once for each user, or `q`. A credential that is confined to rooms needs `roomId` with `q`, and finds the users of that room: who wrote, is mentioned or is present there.',
+      'Give `id`, once for each user, or `q`. A credential that is confined to rooms needs `roomId` with ' +
+      '`q`, and finds the users of that room: who wrote, is mentioned or is present there.',
     credential: 'either',
     access: 'read',
     query: [
@@ -47,7 +48,8 @@ export const userRoutes: readonly Route[] = [
         schema: Type.String({
           maxLength: 256,
           description:
-            'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of Unicode; an empty one finds all, by name. Of the newest 10 000 users.',
+            'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of ' +
+            'Unicode; an empty one finds all, by name. Of the newest 10 000 users.',
         }),
       },
       { name: 'roomId', schema: Type.String({ description: 'With `q`: only users of this room.' }) },
@@ -108,7 +110,8 @@ export const userRoutes: readonly Route[] = [
     operationId: 'users.delete',
     summary: 'Erase the personal data of a user',
     description:
-      'What the user wrote stays under their id. Their sockets are closed, and from then on earlier events are read without personal data. Not allowed (403) for a key that is confined to rooms.',
+      'What the user wrote stays under their id. Their sockets are closed, and from then on earlier events ' +
+      'are read without personal data. Not allowed (403) for a key that is confined to rooms.',
     credential: 'secret',
     access: 'create',
     responses: { 200: deletedSchema },
@@ -121,7 +124,11 @@ export const userRoutes: readonly Route[] = [
     operationId: 'users.createToken',
     summary: 'Create a token with which a browser connects as a user',
     description:
-      'Creates the user if it does not exist. Repeating the request creates another token, unless it has the same `Idempotency-Key`. A key that is confined to rooms creates tokens for its own rooms only, and gets 403 if `name` or `avatarUrl` would change an existing user. These tokens do not change notification settings and do not call routes of plugins, and their sockets and writes are counted apart from those of the user.',
+      'Creates the user if it does not exist. Repeating the request creates another token, unless it has ' +
+      'the same `Idempotency-Key`. A key that is confined to rooms creates tokens for its own rooms only, ' +
+      'and gets 403 if `name` or `avatarUrl` would change an existing user. These tokens do not change ' +
+      'notification settings and do not call routes of plugins, and their sockets and writes are counted ' +
+      'apart from those of the user.',
     credential: 'secret',
     access: 'create',
     body: TokenCreateSchema,

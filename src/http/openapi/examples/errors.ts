@@ -42,7 +42,8 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   precondition_failed: 'The precondition of If-Match or If-None-Match failed: the state is at version 3',
   payload_too_large: 'The body must be at most 262144 bytes',
   quota_exceeded:
-    'The quota userComments is used up: a user may have 100000 comments. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userComments=<n>)',
+    'The quota userComments is used up: a user may have 100000 comments. Delete some, or ask the operator ' +
+    'to raise it (collab env update <slug> --quotas userComments=<n>)',
   file_too_large: 'File too large (max 10MB)',
   state_too_complex: 'The Yjs document is too complex: merging or comparing it takes more time than the server allows',
   range_not_satisfiable: 'Range must begin before the end of the file, which has 48213 bytes',
