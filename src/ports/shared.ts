@@ -37,8 +37,8 @@ export interface SharedRecord {
  * Every method returns a promise, because an adapter may have to ask over a network. The calls of one process take
  * effect in the order in which they are made, even if the caller does not await them. One that rejects may have taken
  * effect, and does not keep later ones from it. Time is that of the memory, which all processes share, also those of
- * machines whose clocks differ; it never goes back. Do not call this in a transaction of the store: the transaction may run
- * again, and would wait for the network (decision 30).
+ * machines whose clocks differ; it never goes back. Do not call this in a transaction of the store: the transaction may
+ * run again, and would wait for the network (decision 30).
  */
 export interface Shared {
   /**

@@ -116,9 +116,10 @@ export interface Store extends Reader {
    * its computation is not kept, nor is a rejection. Values may be evicted at any time.
    *
    * What `compute` reads from other partitions must not change without a write to one of `partitions` in the same
-   * commit, which alone makes the value invalid: so the summary of a room covers its threads, as every change of a thread
-   * writes the room's statistics too. The store in memory of the tests refuses a commit that breaks this. A fault must
-   * reject the promise of `compute`; it must not throw. Every caller gets the same value, so none may change it.
+   * commit, which alone makes the value invalid: so the summary of a room covers its threads, as every change of a
+   * thread writes the room's statistics too. The store in memory of the tests refuses a commit that breaks this. A
+   * fault must reject the promise of `compute`; it must not throw. Every caller gets the same value, so none may change
+   * it.
    *
    * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value,
    * such as for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.

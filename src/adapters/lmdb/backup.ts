@@ -20,14 +20,12 @@ import { entriesOf } from './env/table-entries.ts';
 import { openLmdbStore } from './store.ts';
 import type { CopiedRecords, RecordListener, StoreSummary } from '../../ports/store-operations.ts';
 
-/** The only file of a copied store, whose log is empty after a checkpoint. */
+/** As `StoreCopies.STORE_FILE`: the log of a copy is empty after a checkpoint. */
 export const STORE_FILE = DATA_FILE;
 const ENVIRONMENTS = 'envs';
 
 /**
- * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read
- * and write it. Resolves once the copy is on disk. It does not use LMDB's compacting copies, which have been reported
- * broken.
+ * As `StoreCopies.copyStore`. It does not use LMDB's compacting copies, which have been reported broken.
  *
  * @param bounds with which the store is used, if not with those of a server
  */
@@ -80,10 +78,8 @@ async function emptyFolder(path: string): Promise<void> {
 }
 
 /**
- * Migrates a copy to the current format and gives it a new epoch, so that no client resumes in it with positions of the
- * original store. Returns the epoch. The caller flushes the file.
+ * As `StoreCopies.renewEpoch`.
  *
- * @param change changes records of the copy
  * @param bounds as for `copyStore`
  */
 export function renewEpoch(
@@ -124,13 +120,7 @@ async function renew(
   return epoch;
 }
 
-/**
- * Reads every record and event of a copy in folder `path`, which no other process may have open. Leaves no files
- * behind.
- *
- * @param onRecord called with each record
- * @throws {Error} when the copy is no store, damaged, or of a newer version
- */
+/** As `StoreCopies.inspectStore`. */
 export function inspectStore(path: string, onRecord: RecordListener = () => {}): Promise<StoreSummary> {
   return explaining(path, () => inspect(path, onRecord));
 }

@@ -316,7 +316,8 @@ export class LiveRoom implements CollabRoom {
   /**
    * Shows a write at once, sends it, and takes it back if it is refused.
    *
-   * @param target the record that the request is about: the name of the property and its id, for whose creation it waits
+   * @param target the record that the request is about: the name of the property and its id, for whose creation it
+   *   waits
    * @param data the other properties of the request
    * @param repeated the codes of a refusal that mean that an earlier attempt has succeeded
    * @param stored reads the record after such a refusal

@@ -34,8 +34,9 @@ export interface DeepCounts {
 }
 
 /**
- * Reads everything in the store: records and events must be what was written (`StoreOperations.faults`) and valid JSON, an event
- * must contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be intact.
+ * Reads everything in the store: records and events must be what was written (`StoreOperations.faults`) and valid JSON,
+ * an event must contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be
+ * intact.
  *
  * @param counts updated while reading, to show progress
  */

@@ -62,7 +62,7 @@ export class Covers {
   }
 
   #hit(x: number, y: number): Element | null {
-    // All elements at a point take several times as long to find as the topmost one, which is mostly none of the widget.
+    // The topmost element is mostly none of the widget, and then enough.
     const topmost = this.#page.elementFromPoint(x, y);
     if (topmost === null || !this.#apart.contains(topmost)) return topmost;
     return this.#page.elementsFromPoint(x, y).find((element) => !this.#apart.contains(element)) ?? null;
