@@ -7,6 +7,7 @@ import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
 import type { ShutdownStep } from './cluster/shutdown.ts';
 import type { Primary } from './cluster/primary.ts';
+import type { LoadPlugins } from './workers/background/background-work.ts';
 import type { StartWorker } from './workers/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
@@ -27,6 +28,9 @@ export interface OpenContext {
   /** Flushes and closes the store and shared memory. */
   readonly close: () => Promise<void>;
 }
+
+/** The only node of a store that is a folder: whoever holds the lock of the folder, whose other processes have ended. */
+const FOLDER_NODE = 'folder';
 
 const storePath = (config: Config): string => join(config.dataDir, 'store');
 const minFreeBytes = (config: Config): number => config.storage.minFreeMb * MEGABYTE;
@@ -226,22 +230,27 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
     ],
   ]);
   const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
-  const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
-  channel.send({ type: 'missingPlugins', data: { uses: plugins.missing } });
+  const loadPlugins: LoadPlugins = async (workCtx, confirm) => {
+    const plugins = await BackgroundPlugins.load({ ctx: workCtx, config, log, metrics, confirm });
+    channel.send({ type: 'missingPlugins', data: { uses: plugins.missing } });
+    return plugins;
+  };
   const worker = runBackgroundWorker({
     config,
-    ctx: { ...ctx, inboxFilter: plugins.inboxFilter },
+    ctx,
     bus: ipcBus(channel),
     channel,
     log,
     startedAt,
+    holder: { node: FOLDER_NODE, worker: workerId },
     metrics,
-    plugins,
+    loadPlugins,
   });
   await worker.started;
   return {
     ready: { port: 0, core: '', coreReason: '', oldCore: false },
     log,
+    failed: worker.failed,
     drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };

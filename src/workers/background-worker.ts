@@ -1,22 +1,25 @@
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import { FencedStore } from '../domain/leases/fenced-store.ts';
+import type { Lease, LeaseHolder, LeaseLostError } from '../domain/leases/leases.ts';
 import { releaseOwner } from '../domain/rooms/presence.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes, typeOfEvent } from '../model/event.ts';
 import type { Bus } from '../ports/bus.ts';
 import { announceCommits, followAnnouncements } from './announcements.ts';
-import type { BackgroundPlugins } from './background/background-plugins.ts';
+import { BackgroundWork, type LoadPlugins } from './background/background-work.ts';
 import type { Consumer } from './background/consumer.ts';
-import { Consumers } from './background/consumers.ts';
+import { LeaseKeeper } from './background/lease-keeper.ts';
 import { logListenerErrors } from './listener-errors.ts';
-import { notificationConsumer } from './background/notification-consumer.ts';
-import { FileJobs } from './background/file-jobs.ts';
 import { SnapshotWatch } from './background/snapshot-watch.ts';
 import { Sweeper } from './background/sweeper.ts';
-import { maintain, storeSweeps } from './background/sweeps.ts';
+import { maintain, ownSweeps } from './background/sweeps.ts';
 import type { ProcessChannel } from '../cluster/channel.ts';
 import type { ShutdownStep } from '../cluster/shutdown.ts';
+
+/** The lease of all background work. */
+const LEASE = 'background';
 
 /** Options of a background worker. */
 export interface BackgroundWorkerOptions {
@@ -27,10 +30,12 @@ export interface BackgroundWorkerOptions {
   readonly log: Logger;
   /** When the server was started, in milliseconds since the epoch. */
   readonly startedAt: number;
+  /** This worker, as holder of the lease of the background work. */
+  readonly holder: LeaseHolder;
   /** Each handles every committed event, besides the one that notifies users and the actions of plugins. */
   readonly consumers?: readonly Consumer[] | undefined;
   /** None if absent. */
-  readonly plugins?: BackgroundPlugins | undefined;
+  readonly loadPlugins?: LoadPlugins | undefined;
   /** Where events are counted; absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
 }
@@ -39,16 +44,19 @@ export interface BackgroundWorkerOptions {
 export interface BackgroundWorker {
   /**
    * Resolves once its consumers receive every event since the start of the server, or wait for the store to accept
-   * writes. Never rejects.
+   * writes; or once it waits for the worker of another node that does the work. Never rejects.
    */
   readonly started: Promise<void>;
+  /** Resolves if another worker has taken the lease of the work: then this one must end, and wait for the lease anew. */
+  readonly failed: Promise<LeaseLostError>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
   drain(): readonly ShutdownStep[];
 }
 
 /**
- * Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended.
- * It listens to the announcements of commits only while a consumer waits for events (decision 31).
+ * Does the sweeps, file jobs and consumers of events while it holds their lease (decision 71), and always cleans up
+ * after workers that the primary reports as ended. It listens to the announcements of commits only while a consumer
+ * waits for events (decision 31).
  */
 export function runBackgroundWorker({
   config,
@@ -57,9 +65,10 @@ export function runBackgroundWorker({
   channel,
   log,
   startedAt,
+  holder,
   metrics,
-  plugins,
-  ...options
+  consumers = [],
+  loadPlugins,
 }: BackgroundWorkerOptions): BackgroundWorker {
   const ended = metrics?.counter('lmdb_ended_holders_total', {});
   const snapshots =
@@ -71,34 +80,18 @@ export function runBackgroundWorker({
     stopFollowing?.();
     stopFollowing = isWanted ? followAnnouncements(ctx.store, bus) : null;
   };
-  const consumers = new Consumers(
-    [notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])],
-    { ctx, log, metrics, startedAt, onDemand },
-  );
   const sweeps = [
-    ...storeSweeps(ctx, config, consumers),
+    ...ownSweeps(ctx),
     { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots?.check() },
   ];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
-  const fileJobs = new FileJobs(ctx, log);
   const stopAnnouncing = announceCommits(ctx.store, bus);
   sweeper.start();
-  fileJobs.start();
-  plugins?.start();
-  const started = consumers
-    .start()
-    .catch((error: unknown) =>
-      log.error(
-        { err: error },
-        'the consumers of events could not be started; restart the server after fixing the cause',
-      ),
-    );
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
-    metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
     metrics.gauge('lmdb_held_snapshot_seconds', () =>
       (snapshots?.longOpen ?? []).map(({ table, pid, command, heldMs }) => [
         { table, pid: String(pid), command: command ?? '' },
@@ -107,6 +100,30 @@ export function runBackgroundWorker({
     );
   }
   logListenerErrors(ctx.store, log);
+
+  let work: Promise<BackgroundWork> | null = null;
+  const begin = (lease: Lease): void => {
+    const store = new FencedStore(ctx.store, lease, keeper.lost);
+    const { confirm } = keeper;
+    const options = { config, log, startedAt, confirm, consumers, loadPlugins, onDemand, metrics };
+    work = BackgroundWork.start({ ...options, ctx: { ...ctx, store } });
+  };
+  let fail: (error: LeaseLostError) => void = () => {};
+  const failed = new Promise<LeaseLostError>((resolve) => (fail = resolve));
+  const onLost = (error: LeaseLostError): void => {
+    void work?.then((running) => running.stop());
+    fail(error);
+  };
+  const keeper = new LeaseKeeper({
+    store: ctx.store,
+    clock: ctx.clock,
+    log,
+    name: LEASE,
+    holder,
+    onTaken: begin,
+    onLost,
+  });
+  const started = keeper.start().then(async () => void (await work));
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
@@ -124,14 +141,16 @@ export function runBackgroundWorker({
 
   return {
     started,
+    failed,
     drain: () => [
       {
         name: 'finish the work in progress',
         withinMs: config.shutdown.drainSeconds * 1_000,
         run: async () => {
           stopCleaning();
-          await Promise.all([sweeper.stop(), fileJobs.stop(), consumers.stop()]);
-          await plugins?.stop();
+          await keeper.stop();
+          await Promise.all([sweeper.stop(), work?.then((running) => running.stop())]);
+          await keeper.release();
           stopAnnouncing();
         },
       },

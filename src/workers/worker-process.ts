@@ -12,6 +12,8 @@ export interface RunningWorker {
   readonly log: Logger;
   /** The plugin that left an error unhandled; null if it was none. Then the worker fails. */
   readonly pluginOfError?: (error: unknown) => string | null;
+  /** Resolves with the reason if the worker can no longer work and must be replaced; never if absent. */
+  readonly failed?: Promise<Error>;
   /** The steps of its shutdown. */
   drain(reason: DrainReason): readonly ShutdownStep[];
 }
@@ -58,6 +60,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
         log = running.log;
         pluginOfError = running.pluginOfError ?? pluginOfError;
         channel.send({ type: 'ready', data: running.ready });
+        void running.failed?.then(fail);
       }, fail);
     }
     if (message.type === 'ping') channel.send({ type: 'pong', data: {} });

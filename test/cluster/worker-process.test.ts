@@ -58,7 +58,7 @@ t.test('it stops at once when the primary is gone', async (t) => {
   t.notMatch(texts.stdout, 'drained');
 });
 
-for (const work of ['throws later', 'rejects later']) {
+for (const work of ['throws later', 'rejects later', 'cannot go on']) {
   t.test(`a worker that ${work} reports the reason in the log and to the primary, and exits`, async (t) => {
     const { ended, messages, texts } = worker(t, work);
     t.equal(await ended, WorkerExit.logged);

@@ -45,6 +45,7 @@ async function workers(t: Test, consumers: readonly Consumer[], onSent: (type: s
     ...background,
     log,
     startedAt: afterNow(world.clock),
+    holder: { node: 'here', worker: 'background-1' },
     consumers,
   });
   t.teardown(() => shutDown([...worker.drain()], log));

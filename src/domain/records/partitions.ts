@@ -47,6 +47,8 @@ export const ADMIN_FAILURES = 'adminfail';
 export const ADMIN_IDEMPOTENCY = 'adminidem';
 /** Name of a durable consumer -> when it was first started. */
 export const CONSUMERS = 'consumers';
+/** Name of a lease -> its holder and fencing number; `<name>/renewals`, `<name>/wanted` (leases.ts). */
+export const LEASES = 'leases';
 /** `<plugin>~<queue>~<environmentId>~<group>` -> JobCounts: what the queues of plugins contain (plugins/jobs.ts). */
 export const PLUGIN_QUEUES = 'pluginqueues';
 

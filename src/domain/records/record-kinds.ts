@@ -30,6 +30,7 @@ const globalKinds: readonly RecordKind[] = [
   { name: 'audit record of the server', partition: /^audit$/, treatment: 'dropped' },
   { name: 'end of the audit log of the server', partition: /^audithead$/, treatment: 'dropped' },
   { name: 'consumer of events', partition: /^consumers$/, treatment: 'dropped' },
+  { name: 'lease of a worker', partition: /^leases$/, treatment: 'dropped' },
   { name: 'contents of a queue of a plugin', partition: /^pluginqueues$/, treatment: 'dropped' },
   { name: 'stored answer to an admin', partition: /^adminidem$/, treatment: 'dropped' },
 ];

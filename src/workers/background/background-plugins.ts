@@ -36,6 +36,8 @@ export interface BackgroundPluginDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
+  /** As `LeaseKeeper.confirm`; called before each attempt at a job. */
+  readonly confirm?: (() => Promise<void>) | undefined;
 }
 
 /** A plugin that was loaded, or has a manifest, and its thread. */
@@ -74,7 +76,7 @@ export class BackgroundPlugins {
    * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be
    * loaded, or has the name of another one, is logged and left out. Never rejects.
    */
-  static async load({ ctx, config, log, metrics }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
+  static async load({ ctx, config, log, metrics, confirm }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
     const threads: PluginThread[] = [];
     const runners: QueueRunner[] = [];
     const consumers: Consumer[] = [];
@@ -130,7 +132,9 @@ export class BackgroundPlugins {
       const meter = new HookMeter(info.name, metrics);
       const consumer = pluginConsumer(ctx, info, thread, meter);
       if (consumer !== null) consumers.push(consumer);
-      info.hooks.queues.forEach((_, index) => runners.push(new QueueRunner({ ctx, log, info, thread, meter }, index)));
+      info.hooks.queues.forEach((_, index) =>
+        runners.push(new QueueRunner({ ctx, log, info, thread, meter, confirm }, index)),
+      );
       filters.push(...workerThreadFilters(info, thread).filter(({ name }) => name.endsWith('.deliver')));
     }
     const deliveries = new FilterChain(filters, { clock: ctx.clock, log, metrics });

@@ -63,6 +63,9 @@ export interface BatchConsumer extends AnyConsumer {
   readonly retryDelaysMs: readonly number[];
 }
 
+/** The outcome of an event, or of an attempt at it. */
+export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
+
 /** The form of a consumer's name. */
 export const CONSUMER_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 

@@ -29,7 +29,7 @@ export interface ConsumersOptions {
    * Called with true when a consumer begins to want events as soon as they are committed, and with false when none does
    * any more. Consumers of batches can wait for the next poll of the store.
    */
-  readonly onDemand?: (isWanted: boolean) => void;
+  readonly onDemand?: ((isWanted: boolean) => void) | undefined;
   /** A `CpuWatch` if absent; for tests. */
   readonly cpu?: Pick<CpuWatch, 'isContended' | 'stop'>;
 }
@@ -166,9 +166,9 @@ export class Consumers {
     await Promise.all([...this.#readers.values()].flat().map((reader) => reader.stop()));
   }
 
-  /** The position up to which every consumer has handled a stream; Infinity if no consumer reads it. */
+  /** The lowest of the stored cursors of the consumers in a stream; Infinity if no consumer reads it. */
   lowestConsumerCursor(stream: string): number {
-    return Math.min(...(this.#readers.get(stream) ?? []).map(({ cursor }) => cursor));
+    return Math.min(...(this.#readers.get(stream) ?? []).map(({ savedCursor }) => savedCursor));
   }
 
   /** How many events each consumer has yet to handle, over all environments. */

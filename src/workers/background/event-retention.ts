@@ -16,7 +16,8 @@ const LAGGING_FACTOR = 10;
  * Removes the events of a stream that are both too old and too many. Events that a consumer has yet to handle are kept,
  * up to ten times `retentionCount`: past that they are removed too, and the consumer reports them as lost.
  *
- * @param lowestConsumerCursor position up to which every consumer has handled the stream; Infinity without consumers
+ * @param lowestConsumerCursor position up to which the stored cursors say that every consumer has handled the stream,
+ *   so that a trim that ends late removes nothing which another process still needs; Infinity without consumers
  */
 export async function trimExpiredEvents(
   { store, clock }: Context,

@@ -34,14 +34,17 @@ interface Failure {
 export class FileJobs {
   readonly #ctx: Context;
   readonly #log: Logger;
+  readonly #confirm: () => Promise<void>;
   readonly #semaphore = new Semaphore(CONCURRENCY);
   readonly #failures = new Map<string, Failure>();
   readonly #stop = new AbortController();
   #running: Promise<void> | null = null;
 
-  constructor(ctx: Context, log: Logger) {
+  /** @param confirm as `LeaseKeeper.confirm`; called before each job */
+  constructor(ctx: Context, log: Logger, confirm: () => Promise<void> = () => Promise.resolve()) {
     this.#ctx = ctx;
     this.#log = log;
+    this.#confirm = confirm;
   }
 
   /** Runs jobs until `stop`. */
@@ -90,6 +93,7 @@ export class FileJobs {
   async #run(job: FileJob, end: number): Promise<boolean> {
     if (this.#stop.signal.aborted || performance.now() > end) return false;
     try {
+      await this.#confirm();
       const done = await runFileJob(this.#ctx, job);
       this.#failures.delete(job.key);
       return done;

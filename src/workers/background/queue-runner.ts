@@ -8,6 +8,7 @@ import {
   leaseJobs,
   makeDueEarlier,
 } from '../../domain/plugins/job-attempts.ts';
+import { LeaseLostError } from '../../domain/leases/leases.ts';
 import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
 import { type JobGroup, jobGroups, nextJobs, readJob } from '../../domain/plugins/jobs.ts';
 import { clockOffset, timestamp } from '../../lib/clock.ts';
@@ -49,13 +50,16 @@ export interface QueueRunnerDeps {
   readonly info: PluginInfo;
   readonly thread: PluginThread;
   readonly meter: HookMeter;
+  /** As `LeaseKeeper.confirm`; called before each attempt. */
+  readonly confirm?: (() => Promise<void>) | undefined;
   /** How many groups are kept in mind; that of `FairShares` if absent. */
   readonly rememberedGroups?: number;
 }
 
 /**
  * Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns (`FairShares`). Create it
- * only when no other process runs the queue: it begins with the jobs that such processes were running when they ended.
+ * only under the lease of the background work: it begins with the jobs that earlier holders were running, whose commits
+ * are refused from then on.
  */
 export class QueueRunner implements JobStarter {
   readonly #deps: QueueRunnerDeps;
@@ -174,7 +178,7 @@ export class QueueRunner implements JobStarter {
     const groups = (await jobGroups(ctx, `${info.name}~${this.#name}~`)).filter(({ counts }) => counts.waiting > 0);
     await this.#followClock(groups);
     if (!this.#leasesFreed) {
-      // The lock of the data folder, or the primary, shows that every earlier process which ran jobs has ended.
+      // The lease of this process shows that every earlier one which ran jobs has ended, or is refused its commits.
       for (const group of groups) await freeLeases(ctx, group, this.#leaseMs);
       this.#leasesFreed = true;
     }
@@ -297,6 +301,7 @@ export class QueueRunner implements JobStarter {
     const { ctx, log, info, thread, meter } = this.#deps;
     let failed: FailedAttempt | null = null;
     try {
+      await this.#deps.confirm?.();
       await meter.measure(`queue ${this.#name}`, () =>
         thread.run(
           { kind: 'job', index: this.#index },
@@ -334,7 +339,8 @@ export class QueueRunner implements JobStarter {
   }
 
   #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
-    if (error instanceof PluginThreadEndedError) return { error: error.message, waitMs: 0, uncounted: true };
+    if (error instanceof PluginThreadEndedError || error instanceof LeaseLostError)
+      return { error: error.message, waitMs: 0, uncounted: true };
     if (isStoreError(error)) return { error: error.message, waitMs: STORE_RETRY_MS, uncounted: true };
     const next = this.#options.retryDelaysMs[attempts - 1];
     if (error.name === 'Permanent' || next === undefined) return { error: error.message, waitMs: null };

@@ -10,7 +10,7 @@ import { isStoreError } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
-import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
+import { type BatchConsumer, type Consumer, type ConsumerOutcome, retryDelay } from './consumer.ts';
 
 /**
  * Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash
@@ -38,9 +38,6 @@ const YIELD_MS = 1_000;
 const MIN_YIELD_EVENTS = 50;
 /** Age of the first waiting event, in milliseconds, from which there is no pause. */
 const MAX_YIELD_AGE_MS = 5_000;
-
-/** The outcome of an event, or of an attempt at it. */
-export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
 
 /** Dependencies of a stream reader. */
 export interface StreamReaderDeps {
@@ -91,6 +88,11 @@ export class StreamReader {
   get cursor(): number {
     for (const first of this.#unfinished) return first - 1;
     return this.#read;
+  }
+
+  /** The position that is stored, up to which no process reads again. */
+  get savedCursor(): number {
+    return this.#saved;
   }
 
   /** How many more events may be read ahead of the cursor. */

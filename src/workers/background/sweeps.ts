@@ -31,7 +31,16 @@ export async function maintain({ operations, shared }: Context): Promise<void> {
   await operations?.maintain();
 }
 
-/** The sweeps of the store, shared memory and files. */
+/** The sweeps that every background worker does: each may do them at the same time as others. */
+export function ownSweeps(ctx: Context): readonly Sweep[] {
+  return [
+    { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
+    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(IDLE_WINDOW_MS) },
+    { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
+  ];
+}
+
+/** The sweeps of records and files, which one background worker at a time does. */
 export function storeSweeps(
   ctx: Context,
   { events }: Pick<Config, 'events'>,
@@ -39,13 +48,6 @@ export function storeSweeps(
 ): readonly Sweep[] {
   const pruning = new InboxSweep(ctx);
   return [
-    { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
-    {
-      name: 'rate windows',
-      everyMs: MINUTE,
-      run: () => ctx.shared.sweepWindows(IDLE_WINDOW_MS),
-    },
-    { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
       name: 'event retention',
       everyMs: MINUTE,

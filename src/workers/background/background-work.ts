@@ -1,0 +1,109 @@
+import type { Config } from '../../config/schema.ts';
+import type { Context } from '../../domain/context.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import type { BackgroundPlugins } from './background-plugins.ts';
+import type { Consumer } from './consumer.ts';
+import { Consumers } from './consumers.ts';
+import { FileJobs } from './file-jobs.ts';
+import { notificationConsumer } from './notification-consumer.ts';
+import { type Sweep, Sweeper } from './sweeper.ts';
+import { storeSweeps } from './sweeps.ts';
+
+/** Loads the plugins of the background work. `confirm` as `LeaseKeeper.confirm`. Must not reject. */
+export type LoadPlugins = (ctx: Context, confirm: () => Promise<void>) => Promise<BackgroundPlugins>;
+
+/** Options of the background work. */
+export interface BackgroundWorkOptions {
+  readonly config: Config;
+  /** Its store refuses commits once the lease of the work is lost. */
+  readonly ctx: Context;
+  readonly log: Logger;
+  /** When the server was started, in milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** As `LeaseKeeper.confirm`. */
+  readonly confirm: () => Promise<void>;
+  /** As `BackgroundWorkerOptions.consumers`. */
+  readonly consumers: readonly Consumer[];
+  /** None if absent. */
+  readonly loadPlugins?: LoadPlugins | undefined;
+  /** As `ConsumersOptions.onDemand`. */
+  readonly onDemand: (isWanted: boolean) => void;
+  readonly metrics?: Metrics | undefined;
+}
+
+/** What one background worker of all at a time does: sweeps, file jobs, consumers of events and queues of plugins. */
+export class BackgroundWork {
+  readonly #consumers: Consumers;
+  readonly #fileJobs: FileJobs;
+  readonly #sweeper: Sweeper;
+  readonly #plugins: BackgroundPlugins | undefined;
+
+  private constructor(options: BackgroundWorkOptions, plugins: BackgroundPlugins | undefined) {
+    const { config, log, confirm } = options;
+    const ctx = { ...options.ctx, inboxFilter: plugins?.inboxFilter };
+    this.#plugins = plugins;
+    const others = [...options.consumers, ...(plugins?.consumers ?? [])];
+    this.#consumers = new Consumers(
+      [notificationConsumer(ctx), ...others.map((consumer) => confirmedConsumer(consumer, confirm))],
+      { ...options, ctx },
+    );
+    this.#fileJobs = new FileJobs(ctx, log, confirm);
+    const sweeps = storeSweeps(ctx, config, this.#consumers);
+    this.#sweeper = new Sweeper(
+      sweeps.map((sweep) => confirmedSweep(sweep, confirm)),
+      { clock: ctx.clock, log },
+    );
+  }
+
+  /**
+   * Begins the work. Resolves once its consumers receive every event since the start of the server, or wait for the
+   * store to accept writes. Never rejects.
+   */
+  static async start(options: BackgroundWorkOptions): Promise<BackgroundWork> {
+    const { ctx, confirm, log, metrics } = options;
+    const work = new BackgroundWork(options, await options.loadPlugins?.(ctx, confirm));
+    const consumers = work.#consumers;
+    metrics?.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
+    work.#sweeper.start();
+    work.#fileJobs.start();
+    work.#plugins?.start();
+    await consumers
+      .start()
+      .catch((error: unknown) =>
+        log.error(
+          { err: error },
+          'the consumers of events could not be started; restart the server after fixing the cause',
+        ),
+      );
+    return work;
+  }
+
+  /** Begins nothing more. Resolves once what is under way has ended, or is left to be resumed. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#sweeper.stop(), this.#fileJobs.stop(), this.#consumers.stop()]);
+    await this.#plugins?.stop();
+  }
+}
+
+/** The consumer, which calls `confirm` before each event: what it does may be more than commits. */
+function confirmedConsumer(consumer: Consumer, confirm: () => Promise<void>): Consumer {
+  return {
+    ...consumer,
+    handle: async (...event) => {
+      await confirm();
+      await consumer.handle(...event);
+    },
+  };
+}
+
+function confirmedSweep({ name, everyMs, run }: Sweep, confirm: () => Promise<void>): Sweep {
+  return {
+    name,
+    everyMs,
+    run: async () => {
+      await confirm();
+      await run();
+    },
+  };
+}
