@@ -90,7 +90,7 @@ export class Health {
     };
   }
 
-  #results(): Checks | Promise<Checks> {
+  async #results(): Promise<Checks> {
     if (this.#checks !== null && this.#deps.clock.monotonic() < this.#validUntil) return this.#checks;
     this.#checking ??= this.#check();
     return this.#checking;

@@ -20,7 +20,7 @@ export interface RangeOptions {
  * A read shows every commit of any process that was made before the current callback of the event loop began, and none
  * that is not flushed to disk. So it shows everything that the sender of the bytes that the callback handles can know.
  * Reads never go back: a read shows every commit that an earlier read of this process has shown, with all its records
- * and events. This holds for `get`, `range`, `cached`, `peek`, `lastSeq`, `oldestSeq`, `events` and `partitions` alike.
+ * and events. This holds for `get`, `range`, `cached`, `lastSeq`, `oldestSeq`, `events` and `partitions` alike.
  */
 export interface Reader {
   /** Returns the value of a record; undefined if there is none. */
@@ -98,7 +98,7 @@ export interface Store extends Reader {
    * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 …
    * without gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times
    * in all with random delays: it must have no effects except through `tx`. Nor may it read or write through the store
-   * until it has ended (`peek` excepted, which never waits): the connection that such a call needs may be one that a
+   * until it has ended: the connection that such a call needs may be one that a
    * transaction holds which waits for it.
    *
    * Resolves with the result of `work` once the commit is flushed to disk; without a commit if nothing was buffered.
@@ -125,12 +125,6 @@ export interface Store extends Reader {
    * such as for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.
    */
   cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
-  /**
-   * Returns, without waiting, a value that `cached` would return from the cache. Returns undefined if there is none, or
-   * if the adapter cannot verify without waiting that it is valid; an adapter may always do so. Call `cached` then. For
-   * values that every request needs, for which a promise costs as much as the lookup.
-   */
-  peek<T>(key: string): T | undefined;
 
   /** Returns the position of the last event of a stream; 0 if it has none or has ended. */
   lastSeq(stream: string): Promise<number>;

@@ -62,25 +62,6 @@ await storeOperationsConformance(t, async (t) => {
   return { ...pair, ...folderOf(pair.path) };
 });
 
-// The port lets an adapter always return undefined.
-await t.test('peek returns the value while it is valid', async (t) => {
-  const path = t.testdir();
-  const [store, peer] = [
-    await openLmdbStore({ path, minFreeBytes: 0 }),
-    await openLmdbStore({ path, minFreeBytes: 0 }),
-  ];
-  t.teardown(() => Promise.all([store.close(), peer.close()]));
-  const compute = async (): Promise<string> => (await store.get('p', 'k')) ?? 'none';
-  await store.cached('value', ['p'], compute);
-  t.equal(store.peek('value'), 'none');
-  await peer.transact(async (tx) => tx.put('other', 'k', 'x'));
-  t.equal(store.peek('value'), 'none');
-  await peer.transact(async (tx) => tx.put('p', 'k', '1'));
-  t.equal(store.peek('value'), undefined);
-  await store.cached('value', ['p'], compute);
-  t.equal(store.peek('value'), '1');
-});
-
 await t.test(
   'a value that was read from the base table is replaced by later writes, also once these are in the base table',
   async (t) => {

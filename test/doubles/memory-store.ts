@@ -101,11 +101,6 @@ export class MemoryStore implements Store {
     return value;
   }
 
-  peek<T>(key: string): T | undefined {
-    this.#requireOpen();
-    return this.#valueCache.peek(key);
-  }
-
   async lastSeq(stream: string): Promise<number> {
     return this.#read(() => this.#database.lastSeq(stream));
   }

@@ -13,8 +13,6 @@ interface CachedValue {
   /** Versions of the partitions when the computation began. */
   readonly versions: readonly number[];
   readonly value: Promise<unknown>;
-  /** The result of `value`; undefined before it has resolved. */
-  result: unknown;
   bytes: number;
 }
 
@@ -49,21 +47,13 @@ export class MemoryValueCache {
     const outer = this.#computing.getStore();
     const reads: ComputedRead[] = [];
     const value = this.#computing.run(reads, compute).finally(() => outer?.push(...reads));
-    const cached: CachedValue = { reads, partitions, versions, value, result: undefined, bytes: 0 };
+    const cached: CachedValue = { reads, partitions, versions, value, bytes: 0 };
     this.#add(key, cached);
     cached.value.then(
       (value) => this.#computed(key, cached, value),
       () => this.#values.get(key) === cached && this.#remove(key, cached),
     );
     return cached.value as Promise<T>;
-  }
-
-  /** As `Store.peek`. */
-  peek<T>(key: string): T | undefined {
-    const cached = this.#values.get(key);
-    return cached?.versions.every((version, i) => version === this.#versionOf(cached.partitions[i] as string)) === true
-      ? (cached.result as T)
-      : undefined;
   }
 
   /** Records a read, for the value whose computation does it, if any. */
@@ -104,7 +94,6 @@ export class MemoryValueCache {
   #computed(key: string, cached: CachedValue, value: unknown): void {
     if (this.#values.get(key) !== cached) return;
     this.#remove(key, cached);
-    cached.result = value;
     cached.bytes = key.length + estimateBytes(value);
     this.#add(key, cached);
     for (const [oldestKey, oldest] of this.#values) {

@@ -111,11 +111,6 @@ export class LmdbStore implements Store, StoreOperations {
     return this.#view.valueCache.get(key, partitions, compute);
   }
 
-  peek<T>(key: string): T | undefined {
-    this.#refresh();
-    return this.#view.valueCache.peek(key);
-  }
-
   lastSeq(stream: string): Promise<number> {
     this.#refresh();
     return Promise.resolve(this.#view.events.last(stream));

@@ -132,20 +132,13 @@ export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown):
 }
 
 /**
- * Authenticates a backend by its secret key and records the use. Returns a promise only if this process has to read the
- * key from the store, because it has not seen it yet or it has changed since. Throws or rejects with `invalid_key`,
- * `environment_disabled`.
+ * Authenticates a backend by its secret key and records the use. Throws `invalid_key`, `environment_disabled`.
  */
-export function authenticateSecretKey(
-  ctx: Context,
-  value: string,
-  via: Via,
-): AuthenticatedBackend | Promise<AuthenticatedBackend> {
-  const name = cacheKeys[via].get(value);
-  const cached = name === undefined ? undefined : ctx.store.peek<LoadedKey>(name);
-  if (cached !== undefined) return requireBackendKey(acceptKey(ctx, value, via, cached));
+export async function authenticateSecretKey(ctx: Context, value: string, via: Via): Promise<AuthenticatedBackend> {
   if (!value.startsWith('sk_')) throw otherKind('a secret key begins with sk_', value);
-  return getKey(ctx, cacheKeyOf(value, via), via).then((known) => requireBackendKey(acceptKey(ctx, value, via, known)));
+  const { backend } = acceptKey(ctx, value, via, await getKey(ctx, cacheKeyOf(value, via), via));
+  if (backend === null) throw invalidKey();
+  return backend;
 }
 
 /** The environment of a publishable key; records the use of the key. Throws `invalid_key`, `environment_disabled`. */
@@ -230,11 +223,6 @@ function acceptKey(ctx: Context, value: string, via: Via, key: LoadedKey): Loade
   recordUse(key.use, ctx.clock.now());
   if (!cacheKeys[via].has(value)) rememberCacheKey(cacheKeys[via], value, cacheKeyOf(value, via));
   return key;
-}
-
-function requireBackendKey({ backend }: LoadedKey): AuthenticatedBackend {
-  if (backend === null) throw invalidKey();
-  return backend;
 }
 
 function requireValid(ctx: Context, { expiresAt, environment }: LoadedKey): void {

@@ -59,14 +59,11 @@ export const commentLocks = new KeyedLock();
  */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
-  const access = requireThreadAccess(ctx, actor, threadId);
-  if (access !== undefined) await access;
+  await requireThreadAccess(ctx, actor, threadId);
   const partition = threadPartition(actor.environment.id, threadId);
   const cap = limitsOf(actor.environment).listHardCap;
   if (!isUnfilteredFirstPage(query)) return readComments(ctx, partition, query, cap);
   const key = `comments ${query.limit ?? cap} ${query.sort} ${query.order} ${partition}`;
-  const known = ctx.store.peek<Page>(key);
-  if (known !== undefined) return known;
   return ctx.store.cached(key, [partition], async () => {
     const page = await readComments(ctx, partition, query, cap);
     return { text: Buffer.from(page.text), nextCursor: page.nextCursor };
@@ -97,7 +94,7 @@ export async function createComment(
   idempotency: Idempotency,
 ): Promise<IdempotentResponse> {
   requireWrite(actor);
-  if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
+  await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const limits = limitsOf(actor.environment);
   const parsed = parseCommentDraft(actor, input, limits);
@@ -284,11 +281,12 @@ export async function removeComment(
 
 async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
   if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();
+  const isFiltered = hasFilters(query);
   return readPage<string>(ctx.store, query, cap, {
     partition,
     prefix: COMMENT_PREFIX,
-    load: (entry) => entry.value,
-    matches: hasFilters(query) ? (text) => matches(JSON.parse(text) as Comment, query.filters) : null,
+    isFiltered,
+    parse: ({ value: text }) => (isFiltered && !matches(JSON.parse(text) as Comment, query.filters) ? null : text),
     updatedAt: (text) => updatedAtOf(JSON.parse(text) as Comment),
     text: (text) => text,
   });

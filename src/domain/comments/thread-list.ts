@@ -2,24 +2,28 @@ import { hasMetadata } from '../../model/metadata.ts';
 import type { Thread } from '../../model/thread.ts';
 import type { Context } from '../context.ts';
 import { type Filters, hasFilters, type ListQuery } from '../lists/list-query.ts';
-import type { IndexedList } from '../lists/paging.ts';
+import type { ListRows } from '../lists/paging.ts';
 import { THREAD_PREFIX } from '../records/partitions.ts';
 import { threadUsers, type ThreadView, threadViewOrNull } from './thread-view.ts';
 
-/** The threads of a room as a list for `readPage`. `partition` is that of the room. */
+/** The threads of a room as the rows of a list for `readPage`. `partition` is that of the room. */
 export function threadList(
   ctx: Context,
   environmentId: string,
   partition: string,
   query: ListQuery,
-): IndexedList<ThreadView> {
+): ListRows<ThreadView> {
+  const isFiltered = hasFilters(query);
   return {
     partition,
     prefix: THREAD_PREFIX,
-    load: (entry) => threadViewOrNull(ctx, environmentId, entry.value),
-    matches: hasFilters(query) ? ({ thread }) => matches(ctx, environmentId, thread, query.filters) : null,
+    isFiltered,
+    load: async ({ value: threadId }) => {
+      const view = await threadViewOrNull(ctx, environmentId, threadId);
+      if (!isFiltered || view === null) return view;
+      return (await matches(ctx, environmentId, view.thread, query.filters)) ? view : null;
+    },
     updatedAt: ({ thread }) => thread.updatedAt,
-    text: ({ text }) => text,
   };
 }
 

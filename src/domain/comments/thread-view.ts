@@ -111,13 +111,10 @@ function commentSlices(ctx: Context, partition: string): AsyncIterable<readonly 
 
 /**
  * Throws `forbidden` if the actor is confined to rooms and the thread is in another room. Call it before the request is
- * validated. An unknown thread passes; the operation itself reports that. Returns a promise only for a confined actor.
+ * validated. An unknown thread passes; the operation itself reports that.
  */
-export function requireThreadAccess(ctx: Context, actor: Actor, threadId: string): Promise<void> | void {
-  if (actor.rooms !== null) return requireRoomOfThread(ctx, actor, threadId);
-}
-
-async function requireRoomOfThread(ctx: Context, actor: Actor, threadId: string): Promise<void> {
+export async function requireThreadAccess(ctx: Context, actor: Actor, threadId: string): Promise<void> {
+  if (actor.rooms === null) return;
   const record = await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY);
   if (record !== undefined) requireRoomAccess(actor, parseThread(record).roomId);
 }

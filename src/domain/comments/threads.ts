@@ -105,7 +105,10 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
   checkRoomId(roomId, limits);
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const read = () =>
-    readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
+    readPage(ctx.store, query, limits.listHardCap, {
+      ...threadList(ctx, actor.environment.id, partition, query),
+      text: ({ text }) => text,
+    });
   if (!isUnfilteredFirstPage(query)) return read();
   // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one
   // only.

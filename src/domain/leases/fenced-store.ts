@@ -48,10 +48,6 @@ export class FencedStore implements Store {
     return this.#store.cached(key, partitions, compute);
   }
 
-  peek<T>(key: string): T | undefined {
-    return this.#store.peek<T>(key);
-  }
-
   lastSeq(stream: string): Promise<number> {
     return this.#store.lastSeq(stream);
   }

@@ -27,10 +27,13 @@ export async function listItems(ctx: Context, actor: Actor, query: ListQuery): P
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: moderationOf(actor.environment.id),
     prefix: statePrefix(state),
-    load: ({ value }) => JSON.parse(value) as ModerationItem,
-    matches: isShown,
+    isFiltered: true,
+    parse: ({ value }) => {
+      const item = JSON.parse(value) as ModerationItem;
+      return isShown(item) ? item : null;
+    },
     updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
-    text: (item) => renderItem(ctx, actor.environment.id, item),
+    readText: (item) => renderItem(ctx, actor.environment.id, item),
   });
 }
 
@@ -64,13 +67,19 @@ export async function listHeldOf(ctx: Context, actor: Actor, userId: string, que
   return readPage(ctx.store, query, limits.listHardCap, {
     partition: moderationIndexOf(environmentId),
     prefix: authorPrefix(userId),
-    load: async ({ value }) => (await findItem(ctx.store, environmentId, value)) ?? null,
-    // Who reported what is for moderators, until they have decided that it goes.
-    matches: (item) =>
-      item.comment !== null && (item.kind !== 'report' || item.state === 'rejected') && isReachable(actor, item),
+    isFiltered: true,
+    load: async ({ value: itemId }) => {
+      const item = await findItem(ctx.store, environmentId, itemId);
+      return item !== undefined && isShownToAuthor(actor, item) ? item : null;
+    },
     updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
     text: renderForAuthor,
   });
+}
+
+/** Who reported what is for moderators, until they have decided that it goes. */
+function isShownToAuthor(actor: Actor, item: ModerationItem): boolean {
+  return item.comment !== null && (item.kind !== 'report' || item.state === 'rejected') && isReachable(actor, item);
 }
 
 /** An item as its author sees it: without the reason for which it was held. */

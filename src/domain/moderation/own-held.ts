@@ -21,8 +21,7 @@ export async function ownHeld({ store }: Context, actor: Actor): Promise<readonl
   );
 }
 
-function holdsAnything(store: Store, environmentId: string): Promise<boolean> | boolean {
+function holdsAnything(store: Store, environmentId: string): Promise<boolean> {
   const index = moderationIndexOf(environmentId);
-  const key = `held any ${index}`;
-  return store.peek<boolean>(key) ?? store.cached(key, [index], () => hasHeldItems(store, environmentId));
+  return store.cached(`held any ${index}`, [index], () => hasHeldItems(store, environmentId));
 }

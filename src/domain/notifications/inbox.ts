@@ -45,15 +45,17 @@ export async function listNotifications(
   const { id } = actor.environment;
   const inbox = inboxOf(id, userId);
   const isUnreadOnly = query.filters.unread === true;
+  const isReadOnly = query.filters.unread === false;
   const count = await visibleUnread(ctx.store, actor, userId);
   return readPage<string>(ctx.store, { ...query, sort: 'createdAt' }, limitsOf(actor.environment).listHardCap, {
     partition: inbox,
     prefix: isUnreadOnly ? UNREAD_PREFIX : SHOWN_PREFIX,
+    isFiltered: isReadOnly,
     load: async ({ key, value }) => {
       const text = isUnreadOnly ? await ctx.store.get(inbox, SHOWN_PREFIX + key.slice(UNREAD_PREFIX.length)) : value;
-      return text !== undefined && isVisible(actor.rooms, text) ? text : null;
+      if (text === undefined || !isVisible(actor.rooms, text)) return null;
+      return isReadOnly && (JSON.parse(text) as Notification).readAt === null ? null : text;
     },
-    matches: query.filters.unread === false ? (text) => (JSON.parse(text) as Notification).readAt !== null : null,
     updatedAt: (text) => (JSON.parse(text) as Notification).updatedAt,
     text: (text) => text,
     head: `{"unreadCount":${count},"items":`,

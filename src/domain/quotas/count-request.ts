@@ -41,13 +41,13 @@ const exemptions = new WeakMap<readonly string[], Networks>();
 /**
  * Counts a request in the sliding minute of its source, over all workers. IPv6 clients are counted by /64. Addresses in
  * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are
- * always counted. Returns a promise only for what is counted.
+ * always counted.
  */
-export function countRequest(
+export async function countRequest(
   ctx: Context,
   config: RateLimitConfig,
   source: RequestSource,
-): CountedWindow | Promise<CountedWindow> {
+): Promise<CountedWindow> {
   if (source.kind === 'key')
     return source.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${source.keyId}`, source.limit);
   const address = normaliseAddress(source.address) ?? source.address;

@@ -127,12 +127,12 @@ export function renderUsage({ comments, uploadBytes, stateBytes }: Usage): strin
 
 /**
  * Counts a write of a user against `userWritesPerMinute`. Throws `rate_limited` if that is used up. Writes of backends
- * are not counted: these have rate limits of their own. Returns a promise only for what is counted.
+ * are not counted: these have rate limits of their own.
  */
-export function countWrite(ctx: Context, actor: Actor): Promise<void> | void {
+export async function countWrite(ctx: Context, actor: Actor): Promise<void> {
   const perMinute = quotasOf(actor.environment).userWritesPerMinute;
   if (actor.kind === 'backend' || perMinute === null) return;
-  return spendBudget(
+  await spendBudget(
     ctx,
     actor,
     {

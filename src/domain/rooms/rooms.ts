@@ -45,12 +45,16 @@ interface RoomView {
 export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const environmentId = actor.environment.id;
-  const filtered = actor.rooms !== null || hasFilters(query);
+  const isFiltered = actor.rooms !== null || hasFilters(query);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: roomsOf(environmentId),
     prefix: '',
-    load: (entry) => roomView(ctx, environmentId, unescapeId(entry.value)),
-    matches: filtered ? ({ room }) => inScope(actor.rooms, room.roomId) && matches(room, query.filters) : null,
+    isFiltered,
+    load: async (entry) => {
+      const view = await roomView(ctx, environmentId, unescapeId(entry.value));
+      if (!isFiltered || view === null) return view;
+      return inScope(actor.rooms, view.room.roomId) && matches(view.room, query.filters) ? view : null;
+    },
     updatedAt: ({ room }) => room.updatedAt,
     text: ({ text }) => text,
   });
@@ -94,10 +98,9 @@ export async function getRoom(
   const read = async (): Promise<TextPage> => {
     const view = await roomView(ctx, environmentId, roomId);
     if (view === null && !emptyIfUnused) throw roomNotFound();
-    const list = threadList(ctx, environmentId, partition, query);
-    const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
-    return readPage(ctx.store, query, limits.listHardCap, {
-      ...whole,
+    return readPage<ThreadView>(ctx.store, query, limits.listHardCap, {
+      ...threadList(ctx, environmentId, partition, query),
+      ...(includeComments ? { readText: withComments(ctx, environmentId) } : { text: ({ text }) => text }),
       bound,
       head: `{"room":${view?.text ?? JSON.stringify(unusedRoom(roomId))},"threads":`,
     });

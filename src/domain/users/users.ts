@@ -181,15 +181,19 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
   requireUnconfinedKey(actor, 'list users');
   const { id } = actor.environment;
   await ensureUserOrder(ctx, id);
+  const matches = userMatcher(query.filters);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: userOrderOf(id),
     // Keeps cursors of earlier versions valid.
     name: usersOf(id),
     prefix: USER_ORDER_PREFIX,
-    load: (entry) => userInOrder(ctx, id, entry),
-    matches: hasFilters(query) ? userMatcher(query.filters) : null,
+    isFiltered: hasFilters(query),
+    load: async (entry) => {
+      const user = await userInOrder(ctx, id, entry);
+      return user !== null && matches(user) ? user : null;
+    },
     updatedAt: (user) => user.updatedAt,
-    text: async (user) => renderUser(actor, user, await isOnline(ctx, actor.environment, user.userId)),
+    readText: async (user) => renderUser(actor, user, await isOnline(ctx, actor.environment, user.userId)),
   });
 }
 

@@ -17,22 +17,22 @@ import type { Route } from './route.ts';
 export type KeyLookup = AuthenticatedBackend | CollabError;
 
 /**
- * Looks up the secret key in an `Authorization` header; a promise only as with `authenticateSecretKey`. Returns the
- * refusals `missing_credentials`, `invalid_key` and `environment_disabled`; throws or rejects on internal errors only.
+ * Looks up the secret key in an `Authorization` header. Returns the refusals `missing_credentials`, `invalid_key` and
+ * `environment_disabled`; rejects on internal errors only.
  *
  * @param authorization '' for no header
  */
-export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Promise<KeyLookup> {
+export async function lookUpKey(ctx: Context, authorization: string): Promise<KeyLookup> {
   if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
   if (!isBearer(authorization))
     return missing(
       `Authorization must consist of the word Bearer, a space and the secret key, not ${schemeOf(authorization)}`,
     );
   try {
-    const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
-    return holder instanceof Promise ? holder.catch(asCollabError) : holder;
+    return await authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
   } catch (thrown) {
-    return asCollabError(thrown);
+    if (thrown instanceof CollabError) return thrown;
+    throw thrown;
   }
 }
 
@@ -43,11 +43,10 @@ export function backendOf(key: KeyLookup): BackendActor {
 }
 
 /**
- * Sets the actor or the admin of a request from the credential that its route needs. Returns a promise only if that
- * takes more than the secret key. Throws or rejects with what `backendOf`, `authenticateUserOf` and
- * `authenticateAdminOf` throw.
+ * Sets the actor or the admin of a request from the credential that its route needs. Throws what `backendOf`,
+ * `authenticateUserOf` and `authenticateAdminOf` throw.
  */
-export function authenticate(request: ApiRequest, route: Route, key: KeyLookup): Promise<void> | void {
+export async function authenticate(request: ApiRequest, route: Route, key: KeyLookup): Promise<void> {
   switch (route.credential) {
     case 'secret':
       request.caller = backendOf(key);
@@ -56,9 +55,8 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
     case 'either':
       return authenticateBrowser(request, route.credential, key, route.allowsImpersonation === true);
     case 'admin':
-      return authenticateAdminOf(request.ctx, request.head.authorization).then(
-        (session) => void (request.adminSession = session),
-      );
+      request.adminSession = await authenticateAdminOf(request.ctx, request.head.authorization);
+      return;
     case 'public':
       return;
     default:
@@ -161,11 +159,6 @@ function schemeOf(authorization: string): string {
   return scheme === undefined
     ? `a value of ${authorization.length} characters without a scheme`
     : `the scheme ${scheme}`;
-}
-
-function asCollabError(thrown: unknown): CollabError {
-  if (thrown instanceof CollabError) return thrown;
-  throw thrown;
 }
 
 function missing(message: string): CollabError {

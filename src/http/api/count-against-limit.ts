@@ -9,23 +9,20 @@ import type { ApiServices } from './services.ts';
 
 /**
  * Counts a request against the limit of its key, if the key has one of its own, and otherwise against that of the
- * client's address. Adds the rate headers to `headers`. Throws or rejects with `rate_limited`. Does nothing if the
- * client has gone. Returns a promise only if the request is counted.
+ * client's address. Adds the rate headers to `headers`. Throws `rate_limited`. Does nothing if the client has gone.
  */
-export function countAgainstLimit(
+export async function countAgainstLimit(
   services: ApiServices,
   exchange: Exchange,
   route: Route | null,
   key: KeyLookup,
   headers: Header[],
-): Promise<void> | void {
+): Promise<void> {
   if (exchange.isFinished) return;
   const { ctx, config, proxies, meter } = services;
   const limit = key instanceof CollabError ? null : key.rateLimit;
-  const window =
-    key instanceof CollabError || limit === null || route?.rateLimit !== undefined
-      ? countRequest(ctx, config, { kind: route?.rateLimit ?? 'address', address: proxies.clientAddress(exchange) })
-      : countRequest(ctx, config, { kind: 'key', keyId: key.actor.keyId, limit });
-  if (window instanceof Promise) return window.then((counted) => enforceRateLimit(counted, headers, meter));
+  const window = await (key instanceof CollabError || limit === null || route?.rateLimit !== undefined
+    ? countRequest(ctx, config, { kind: route?.rateLimit ?? 'address', address: proxies.clientAddress(exchange) })
+    : countRequest(ctx, config, { kind: 'key', keyId: key.actor.keyId, limit }));
   enforceRateLimit(window, headers, meter);
 }

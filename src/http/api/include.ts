@@ -41,20 +41,20 @@ export function includedParts(request: ApiRequest, ...allowed: readonly Part[]):
   return new Set(parts as Part[]);
 }
 
-/** 200 with a page; a promise of it if the query asks for `users`, which are added then. */
-export function pageWithUsers(
+/** 200 with a page, with `users` if the query asks for them. */
+export async function pageWithUsers(
   { ctx, actor }: ApiRequest,
   included: ReadonlySet<Part>,
   list: Page,
-): ApiResponse | Promise<ApiResponse> {
-  return included.has('users') ? withUsers(ctx, actor, list).then((text) => page({ ...list, text })) : page(list);
+): Promise<ApiResponse> {
+  return page(included.has('users') ? { ...list, text: await withUsers(ctx, actor, list) } : list);
 }
 
-/** 200 with JSON text; a promise of it if the query asks for `users`, which are added then. */
-export function okWithUsers(
+/** 200 with JSON text, with `users` if the query asks for them. */
+export async function okWithUsers(
   { ctx, actor }: ApiRequest,
   included: ReadonlySet<Part>,
   text: string,
-): ApiResponse | Promise<ApiResponse> {
-  return included.has('users') ? withUsers(ctx, actor, text).then(ok) : ok(text);
+): Promise<ApiResponse> {
+  return ok(included.has('users') ? await withUsers(ctx, actor, text) : text);
 }

@@ -49,10 +49,8 @@ export class ApiPipeline {
       const arriving = route === null ? null : startBody(exchange, route);
 
       // A key may have a limit of its own, so it is looked up first. A refusal of the key is thrown after the limit.
-      const lookup = lookUpKey(services.ctx, authorization);
-      const key = lookup instanceof Promise ? await lookup : lookup;
-      const counted = countAgainstLimit(services, exchange, route, key, headers);
-      if (counted !== undefined) await counted;
+      const key = await lookUpKey(services.ctx, authorization);
+      await countAgainstLimit(services, exchange, route, key, headers);
 
       if (match === null || route === null)
         throw routeNotFound(
@@ -61,14 +59,10 @@ export class ApiPipeline {
         );
       const request = new ApiRequest(services, exchange, match.params, headers);
 
-      const authenticated = authenticate(request, route, key);
-      if (authenticated !== undefined) await authenticated;
+      await authenticate(request, route, key);
       requireScope(request, route);
-      const spent =
-        request.caller !== null && route.access !== 'read' && route.method !== 'GET'
-          ? countWrite(services.ctx, request.caller)
-          : undefined;
-      if (spent !== undefined) await spent;
+      if (request.caller !== null && route.access !== 'read' && route.method !== 'GET')
+        await countWrite(services.ctx, request.caller);
 
       admitBody(request, route);
       if (arriving !== null) {

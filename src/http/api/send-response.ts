@@ -7,24 +7,22 @@ import { bodyWithFileUrls } from './body-urls.ts';
 import type { ApiResponse, Route } from './route.ts';
 
 /**
- * Sends what the handler of a route returned. Returns a promise only if the body has to be compressed first.
+ * Sends what the handler of a route returned.
  *
  * @param etag the ETag of the list, or null
  */
-export function sendResponse(
+export async function sendResponse(
   request: ApiRequest,
   route: Route,
   response: ApiResponse,
   etag: string | null,
-): Promise<void> | void {
+): Promise<void> {
   const { exchange } = request;
   const body = route.hasFileUrls === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
   const headers = responseHeaders(request, route, response, etag);
   const isJson = response.head === undefined || response.head === listHead;
   if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(response.status, headers, body);
-  return gzipped(body).then((bytes) =>
-    exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], bytes),
-  );
+  exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], await gzipped(body));
 }
 
 /** Answers that the list with this ETag has not changed. */

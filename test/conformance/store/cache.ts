@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/ports/store.ts';
 import type { Cases } from './cases.ts';
 
-/** `cached` and `peek`. */
+/** `cached`. */
 export const cacheCases: Cases = {
   'a value is computed once, and again after a write to one of its partitions by any process': async (
     t,
@@ -41,7 +41,6 @@ export const cacheCases: Cases = {
       store.cached('failing', ['p'], () => Promise.reject(new Error('once'))),
       /once/,
     );
-    t.equal(store.peek('failing'), undefined);
     t.equal(await store.cached('failing', ['p'], () => Promise.resolve('fine')), 'fine');
   },
 
@@ -57,22 +56,6 @@ export const cacheCases: Cases = {
         return value;
       });
     t.equal(await read(), undefined);
-    t.ok([undefined, 'new'].includes(store.peek('value')));
     t.equal(await read(), 'new');
-  },
-
-  'peek returns nothing that cached would not return from the cache': async (t, { store, peer }) => {
-    const compute = async (): Promise<string> => (await store.get('p', 'k')) ?? 'none';
-    t.equal(store.peek('value'), undefined, 'nothing was computed');
-    await store.cached('value', ['p'], compute);
-    t.ok([undefined, 'none'].includes(store.peek('value')));
-    for (const [i, view] of [peer, store].entries()) {
-      await view.transact(async (tx) => tx.put('p', 'k', String(i)));
-      t.equal(store.peek('value'), undefined, 'it is invalid');
-      const computing = store.cached('value', ['p'], compute);
-      t.equal(store.peek('value'), undefined, 'it is being computed');
-      await computing;
-      t.ok([undefined, String(i)].includes(store.peek('value')));
-    }
   },
 };

@@ -18,7 +18,6 @@ export const freshnessCases: Cases = {
         async () => t.equal(await reader.lastSeq('stream'), i),
         async () => t.equal(await reader.oldestSeq('stream'), 1),
         async () => t.strictSame(await reader.events('stream', i - 1, 10), [{ seq: i, text: `{"seq":${i}}` }]),
-        async () => t.ok([undefined, String(i)].includes(reader.peek('value'))),
         async () => t.equal(await reader.cached('value', ['p'], async () => reader.get('p', 'k')), String(i)),
         async () => t.equal(await reader.transact(async (tx) => tx.get('p', 'k')), String(i)),
       ];
@@ -47,7 +46,6 @@ export const freshnessCases: Cases = {
       range: async () => Number((await peer.range('p'))[0]?.value ?? 0),
       lastSeq: () => peer.lastSeq('stream'),
       cached: () => peer.cached('value', ['p'], compute),
-      peek: async (shown) => peer.peek('value') ?? shown,
       partitions: async () => (await peer.partitions('q/')).length,
       events: async () => (await peer.events('stream', 0, 1_000)).length,
     };

@@ -37,7 +37,6 @@ export const lifecycleCases: Cases = {
       get: () => store.get('p', 'k'),
       range: () => store.range('p'),
       cached: () => store.cached('value', ['p'], () => Promise.resolve('x')),
-      peek: () => store.peek('value'),
       lastSeq: () => store.lastSeq('stream'),
       oldestSeq: () => store.oldestSeq('stream'),
       events: () => store.events('stream', 0, 10),

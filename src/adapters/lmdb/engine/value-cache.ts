@@ -1,8 +1,6 @@
 interface CachedValue {
   readonly partitions: readonly string[];
   value: Promise<unknown>;
-  /** The result of `value`; undefined before it has resolved. */
-  result: unknown;
   bytes: number;
 }
 
@@ -34,7 +32,7 @@ export class ValueCache {
       if (this.#bytes > this.#capacity / 2) this.#touch(key, known);
       return known.value as Promise<T>;
     }
-    const cached: CachedValue = { partitions, value: NOT_STARTED, result: undefined, bytes: 0 };
+    const cached: CachedValue = { partitions, value: NOT_STARTED, bytes: 0 };
     // Added before the computation, whose first read may already find a change of these partitions and invalidate it.
     this.#add(key, cached);
     const value = compute();
@@ -44,11 +42,6 @@ export class ValueCache {
       () => this.#values.get(key) === cached && this.#remove(key, cached),
     );
     return value;
-  }
-
-  /** Returns the cached value of `key`; undefined if it is not cached or still being computed. */
-  peek<T>(key: string): T | undefined {
-    return this.#values.get(key)?.result as T | undefined;
   }
 
   /** Drops the values that were computed, or are being computed, from a partition. */
@@ -94,7 +87,6 @@ export class ValueCache {
 
   #computed(key: string, cached: CachedValue, result: unknown): void {
     if (this.#values.get(key) !== cached) return;
-    cached.result = result;
     cached.bytes = key.length + estimateBytes(result);
     this.#bytes += cached.bytes;
     for (const [oldestKey, oldest] of this.#values) {
