@@ -123,7 +123,7 @@ export class Health {
     const { blobs, log } = this.#deps;
     if (blobs === undefined) return 'ok';
     try {
-      const staged = await blobs.stage();
+      const staged = await blobs.stage('health', 'probe');
       try {
         await staged.write(randomBytes(PROBE_BYTES));
       } finally {

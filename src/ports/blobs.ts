@@ -23,7 +23,7 @@ export interface StagedBlob {
   /** Flushes what has been written, so that `commit` has less to do. */
   flush(): Promise<void>;
   /** Flushes the blob and makes it visible under its name, atomically and durably. */
-  commit(environmentId: string, name: string): Promise<void>;
+  commit(): Promise<void>;
   /** Removes what was written. No effect after `commit`, or when called again; also possible after a failure. */
   discard(): Promise<void>;
 }
@@ -42,10 +42,12 @@ export interface BlobReader {
  */
 export interface Blobs {
   /**
-   * Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do
-   * when it is full; all of them reject with `storage_failed` on an I/O error.
+   * Begins a blob of this name, which an adapter may need from the first byte on. A name may be staged several times at
+   * once: each commit makes its own bytes the blob, and a discard affects no other. Rejects with `storage_full` when the
+   * disk has too little space, as `write`, `flush` and `commit` do when it is full; all of them reject with
+   * `storage_failed` on an I/O error.
    */
-  stage(): Promise<StagedBlob>;
+  stage(environmentId: string, name: string): Promise<StagedBlob>;
   /** Returns undefined if there is no such blob. */
   stat(environmentId: string, name: string): Promise<BlobStat | undefined>;
   /** Rejects if there is no such blob. */

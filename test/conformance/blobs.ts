@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { Blobs } from '../../src/ports/blobs.ts';
+import type { Blobs, StagedBlob } from '../../src/ports/blobs.ts';
 
 /** New, empty blobs that are opened twice, like in two processes. */
 export interface OpenBlobs {
@@ -29,7 +29,7 @@ export interface BlobsOpener {
 export async function blobsConformance(t: Test, { open, noFilling, filling }: BlobsOpener): Promise<void> {
   await t.test('nothing is staged on a full disk', async (t) => {
     const { blobs } = await open(t, true);
-    await t.rejects(blobs.stage(), { code: 'storage_full' });
+    await t.rejects(blobs.stage('env', 'a'), { code: 'storage_full' });
     t.same(await blobs.environments(), []);
   });
 
@@ -39,13 +39,14 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     async (t) => {
       const { blobs, fill, empty } = await filling(t);
       await put(blobs, 'env', 'kept', 'written before');
-      const [writing, flushing, committing] = [await blobs.stage(), await blobs.stage(), await blobs.stage()];
-      const staged = [writing, flushing, committing];
+      const stage = (name: string): Promise<StagedBlob> => blobs.stage('env', name);
+      const staged = [await stage('a'), await stage('b'), await stage('a')] as const;
+      const [writing, flushing, committing] = staged;
       for (const blob of staged) await blob.write(Buffer.from('begin '));
       fill();
       await t.rejects(writing.write(Buffer.alloc(1_000_000)), { code: 'storage_full' }, 'write');
       await t.rejects(flushing.flush(), { code: 'storage_full' }, 'flush');
-      await t.rejects(committing.commit('env', 'a'), { code: 'storage_full' }, 'commit');
+      await t.rejects(committing.commit(), { code: 'storage_full' }, 'commit');
       t.same(await namesOf(blobs, 'env'), ['kept']);
       for (const blob of staged) await blob.discard();
       empty();
@@ -58,18 +59,43 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 
   await t.test('a blob is visible, complete, once it is committed', async (t) => {
     const { blobs, peer } = await open(t);
-    const staged = await blobs.stage();
+    const staged = await blobs.stage('env', 'a');
     await staged.write(Buffer.from('one '));
     await staged.flush();
     await staged.write(Buffer.from('two'));
     t.equal(await peer.stat('env', 'a'), undefined);
     t.same(await namesOf(peer, 'env'), []);
-    await staged.commit('env', 'a');
+    await staged.commit();
     t.same(await peer.stat('env', 'a'), { size: 7 });
     t.equal(await textOf(peer, 'env', 'a'), 'one two');
     await staged.discard();
     t.same(await peer.stat('env', 'a'), { size: 7 }, 'discard has no effect after commit');
   });
+
+  await t.test(
+    'a name can be staged several times at once: each commit is whole, and a discard affects no other',
+    async (t) => {
+      const { blobs, peer } = await open(t);
+      const [one, two, three] = [
+        await blobs.stage('env', 'a'),
+        await peer.stage('env', 'a'),
+        await blobs.stage('env', 'a'),
+      ] as const;
+      await one.write(Buffer.from('of one'));
+      await two.write(Buffer.from('of '));
+      await three.write(Buffer.from('of three'));
+      await one.commit();
+      t.equal(await textOf(peer, 'env', 'a'), 'of one');
+      await three.discard();
+      await two.write(Buffer.from('two'));
+      await two.commit();
+      t.equal(await textOf(blobs, 'env', 'a'), 'of two');
+      await one.discard();
+      t.equal(await textOf(blobs, 'env', 'a'), 'of two');
+      t.same(await namesOf(blobs, 'env'), ['a']);
+      t.equal(await blobs.sweepStaged(0), 0, 'nothing is left');
+    },
+  );
 
   await t.test('reads return the requested bytes, fewer only at the end', async (t) => {
     const { blobs } = await open(t);
@@ -84,14 +110,14 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 
   await t.test('what was written is readable before it is committed, by its writer', async (t) => {
     const { blobs } = await open(t);
-    const staged = await blobs.stage();
+    const staged = await blobs.stage('env', 'digits');
     await staged.write(Buffer.from('01234'));
     await staged.write(Buffer.from('56789'));
     t.equal((await staged.read(3, 4)).toString(), '3456');
     await staged.flush();
     t.equal((await staged.read(8, 100)).toString(), '89');
     t.equal((await staged.read(10, 1)).length, 0);
-    await staged.commit('env', 'digits');
+    await staged.commit();
     t.equal(await textOf(blobs, 'env', 'digits'), '0123456789');
   });
 
@@ -111,7 +137,7 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 
   await t.test('a discarded blob leaves nothing, and discarding again has no effect', async (t) => {
     const { blobs } = await open(t);
-    const staged = await blobs.stage();
+    const staged = await blobs.stage('env', 'a');
     await staged.write(Buffer.from('x'));
     await staged.discard();
     await staged.discard();
@@ -187,12 +213,12 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 
   await t.test('staged blobs are swept when nothing has been written to them for the given time', async (t) => {
     const { blobs, peer } = await open(t);
-    const left = await blobs.stage();
+    const left = await blobs.stage('env', 'a');
     await left.write(Buffer.from('x'));
     t.equal(await peer.sweepStaged(60_000), 0);
     t.equal(await peer.sweepStaged(0, true), 1, 'only counted');
     t.equal(await peer.sweepStaged(0), 1);
-    await t.rejects(left.commit('env', 'a'));
+    await t.rejects(left.commit());
     await left.discard();
     t.equal(await blobs.stat('env', 'a'), undefined);
   });
@@ -206,14 +232,6 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 
   await t.test('names that the port does not allow are refused', async (t) => {
     const { blobs } = await open(t);
-    const commit = async (environmentId: string, name: string): Promise<void> => {
-      const staged = await blobs.stage();
-      try {
-        await staged.commit(environmentId, name);
-      } finally {
-        await staged.discard();
-      }
-    };
     for (const name of ['', '.', '..', '.hidden', 'a/b', '../a', 'a b', 'ä', 'x'.repeat(129), 'a\0']) {
       const what = JSON.stringify(name);
       for (const [environmentId, blob] of [
@@ -224,7 +242,7 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
         await t.rejects(blobs.stat(environmentId, blob), /invalid/, `stat: ${what}`);
         await t.rejects(blobs.open(environmentId, blob), /invalid/, `open: ${what}`);
         await t.rejects(blobs.remove(environmentId, blob), /invalid/, `remove: ${what}`);
-        await t.rejects(commit(environmentId, blob), /invalid/, `commit: ${what}`);
+        await t.rejects(blobs.stage(environmentId, blob), /invalid/, `stage: ${what}`);
       }
       await t.rejects(namesOf(blobs, name), /invalid/, `list: ${what}`);
       await t.rejects(blobs.removeAll(name), /invalid/, `removeAll: ${what}`);
@@ -237,9 +255,9 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
 }
 
 async function put(blobs: Blobs, environmentId: string, name: string, text: string): Promise<void> {
-  const staged = await blobs.stage();
+  const staged = await blobs.stage(environmentId, name);
   await staged.write(Buffer.from(text));
-  await staged.commit(environmentId, name);
+  await staged.commit();
 }
 
 async function textOf(blobs: Blobs, environmentId: string, name: string): Promise<string> {

@@ -51,9 +51,9 @@ async function scene(t: Test): Promise<Scene> {
 }
 
 async function putBlob({ blobs }: WithBlobs, environmentId: string): Promise<void> {
-  const staged = await blobs.stage();
+  const staged = await blobs.stage(environmentId, 'file_1');
   await staged.write(Buffer.from('bytes'));
-  await staged.commit(environmentId, 'file_1');
+  await staged.commit();
 }
 
 /** The error in a process that is killed at some point of a deletion. */

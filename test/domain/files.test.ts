@@ -5,11 +5,13 @@ import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { createComment, deleteComment, editComment } from '../../src/domain/comments/comments.ts';
 import type { UserActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
+import { timeKey } from '../../src/lib/ids.ts';
 import { createEnvironment, deleteEnvironment } from '../../src/domain/environments/environments.ts';
 import { pendingFileJobs, runFileJob, thumbnailName } from '../../src/domain/files/file-jobs.ts';
 import {
   checkFiles,
   findOrphans,
+  keepFromOrphans,
   type Orphan,
   removeOrphans,
   sweepUnlinked,
@@ -23,6 +25,7 @@ import type { Attachment } from '../../src/model/attachment.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import { FileJobs } from '../../src/workers/background/file-jobs.ts';
 import type { Media } from '../../src/ports/media.ts';
+import type { Transaction } from '../../src/ports/store.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { addComment, createWorld, startThread, type World } from './world.ts';
 
@@ -284,9 +287,9 @@ t.test('bytes without a record are found, and records without bytes', async (t) 
   const known = await put(world, ann);
   await world.work();
   const place = async (environmentId: string, name: string): Promise<void> => {
-    const staged = await blobs.stage();
+    const staged = await blobs.stage(environmentId, name);
     await staged.write(Buffer.from('four'));
-    await staged.commit(environmentId, name);
+    await staged.commit();
   };
   const fresh = `file_${known.id.slice(5, -1)}${known.id.endsWith('z') ? 'y' : 'z'}`;
   await place(environment.id, fresh);
@@ -307,6 +310,59 @@ t.test('bytes without a record are found, and records without bytes', async (t) 
   t.strictSame(await checkFiles(ctx), { files: 1, lost: [] });
   await blobs.remove(environment.id, known.id);
   t.strictSame(await checkFiles(ctx), { files: 1, lost: [known.id] });
+});
+
+t.test('an upload that takes longer than a day is no orphan while it ends, and is kept for a day after', async (t) => {
+  const world = await createFileWorld(t);
+  const { ann, clock, environment } = world;
+  const found: Orphan[] = [];
+  let looks = 0;
+  const look = async (): Promise<void> => {
+    for await (const orphan of findOrphans(world.ctx)) found.push(orphan);
+    looks++;
+  };
+  // The bytes are there, and the record is not yet.
+  const store = new Proxy(world.ctx.store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'transact') return typeof value === 'function' ? value.bind(target) : value;
+      return async (work: (tx: Transaction) => Promise<unknown>) => {
+        await look();
+        return target.transact(work);
+      };
+    },
+  });
+  const ctx = { ...world.ctx, store };
+  const head = { filename: 'a.png', contentType: 'image/png', isDeclared: true, minBytes: 0 };
+  const slow = await beginUpload(ctx, ann, unlimited, head);
+  await slow.write(Buffer.from('bytes'));
+  clock.advance(25 * HOUR);
+  const { id } = await slow.finish();
+  t.equal(looks, 2, 'before the record that keeps it, and before its own');
+  t.strictSame(found, []);
+  clock.advance(24 * HOUR);
+  t.equal(await sweepUnlinked(ctx, environment.id, true), 0);
+  t.equal(await sweepUnlinked(ctx, environment.id), 0);
+  await look();
+  t.strictSame(found, []);
+  clock.advance(1);
+  t.equal(await sweepUnlinked(ctx, environment.id), 1);
+  t.equal(await ctx.store.get(filesOf(environment.id), id), undefined);
+
+  const name = `file_${timeKey(clock.now() - HOUR)}00000000000`;
+  await keepFromOrphans(ctx, environment.id, name);
+  const staged = await ctx.blobs.stage(environment.id, name);
+  await staged.commit();
+  clock.advance(24 * HOUR + 1);
+  t.equal(await sweepUnlinked(ctx, environment.id), 0, 'there is no file');
+  await world.work();
+  found.length = 0;
+  await look();
+  t.strictSame(
+    found,
+    [{ environmentId: environment.id, blob: name, bytes: 0 }],
+    'after a crash it is one, a day later',
+  );
 });
 
 t.test('a failed job is retried later and does not delay others', async (t) => {

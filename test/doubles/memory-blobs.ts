@@ -24,7 +24,8 @@ export class MemoryBlobs implements Blobs {
     this.#bucket = bucket;
   }
 
-  async stage(): Promise<StagedBlob> {
+  async stage(environmentId: string, name: string): Promise<StagedBlob> {
+    checkName(environmentId, name);
     const { staged, blobs } = this.#bucket;
     const own: Staged = { bytes: Buffer.alloc(0), writtenAt: performance.now() };
     this.#requireSpace();
@@ -37,8 +38,7 @@ export class MemoryBlobs implements Blobs {
       },
       read: async (offset, length) => Buffer.from(own.bytes.subarray(offset, offset + length)),
       flush: async () => this.#requireSpace(),
-      commit: async (environmentId, name) => {
-        checkName(environmentId, name);
+      commit: async () => {
         this.#requireSpace();
         if (!staged.delete(own)) throw new Error('the staged blob is gone');
         const environment = blobs.get(environmentId) ?? new Map<string, Buffer>();

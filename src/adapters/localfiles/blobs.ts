@@ -46,16 +46,15 @@ export class LocalBlobs implements Blobs {
     this.#leases = new RetentionLeases(join(options.path, LEASES_FOLDER));
   }
 
-  async stage(): Promise<StagedBlob> {
+  async stage(environmentId: string, name: string): Promise<StagedBlob> {
+    const file = this.#fileOf(environmentId, name);
     if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) {
       await this.#checkSpace().catch((error: unknown) => {
         throw asStorageError(error);
       });
     }
     const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
-    return LocalStagedBlob.create(path, (staged, environmentId, name) =>
-      this.#moveIntoPlace(staged, this.#fileOf(environmentId, name)),
-    );
+    return LocalStagedBlob.create(path, () => this.#moveIntoPlace(path, file));
   }
 
   async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {

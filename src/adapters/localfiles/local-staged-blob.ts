@@ -5,8 +5,8 @@ import { diskRefusalOf } from '../../model/disk-refusal.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
-/** Moves a finished file to its final path, durably. */
-export type MoveIntoPlace = (path: string, environmentId: string, name: string) => Promise<void>;
+/** Moves the finished file to its final path, durably. */
+export type MoveIntoPlace = () => Promise<void>;
 
 const ATTEMPTS = 3;
 
@@ -59,11 +59,11 @@ export class LocalStagedBlob implements StagedBlob {
     }
   }
 
-  async commit(environmentId: string, name: string): Promise<void> {
+  async commit(): Promise<void> {
     if (!this.#flushed) await this.flush();
     try {
       await this.#close();
-      await this.#moveIntoPlace(this.#path, environmentId, name);
+      await this.#moveIntoPlace();
       this.#placed = true;
     } catch (error) {
       throw asStorageError(error);

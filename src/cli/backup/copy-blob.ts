@@ -43,11 +43,11 @@ export function fileToBlob(
   name: string,
 ): Promise<number | null> {
   return withOpenFile(from, async (source) => {
-    const staged = await blobs.stage();
+    const staged = await blobs.stage(environmentId, name);
     try {
       const copied = await copyBytes(source, (chunk) => staged.write(chunk));
       if (copied.sha256 !== sha256) return null;
-      await staged.commit(environmentId, name);
+      await staged.commit();
       return copied.bytes;
     } finally {
       await staged.discard();

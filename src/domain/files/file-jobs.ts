@@ -134,10 +134,10 @@ async function makeThumbnail(ctx: Context, environmentId: string, fileId: string
   if (!(await fileExists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
   const thumbnail = await media.thumbnail(await readBlob(blobs, environmentId, fileId));
   if (thumbnail === null) return markNoThumbnail(ctx, environmentId, fileId);
-  const staged = await blobs.stage();
+  const staged = await blobs.stage(environmentId, name);
   try {
     await staged.write(thumbnail);
-    await staged.commit(environmentId, name);
+    await staged.commit();
   } finally {
     await staged.discard();
   }

@@ -1,3 +1,4 @@
+import { timestamp } from '../../lib/clock.ts';
 import { timeKey } from '../../lib/ids.ts';
 import { removeFile } from './attachments.ts';
 import { type Context, requireFileStorage } from '../context.ts';
@@ -11,8 +12,10 @@ import { scanEntries, scanSlices } from '../records/scan.ts';
 export const UNLINKED_MS = 24 * 3_600_000;
 /** A staged file without a write for so long belongs to no running upload. */
 export const STAGED_MS = 3_600_000;
-/** A younger blob is not an orphan: blobs are stored before their records. */
+/** A blob whose id is younger is not an orphan: blobs are stored before their records. */
 const ORPHAN_MS = 3_600_000;
+/** An upload that takes longer is kept from the search for orphans by a record. */
+const LONG_UPLOAD_MS = ORPHAN_MS / 2;
 
 /** A blob without a record: left by a crash, or not written by the server. */
 export interface Orphan {
@@ -30,24 +33,39 @@ export async function sweepUnlinked(ctx: Context, environmentId: string, dryRun 
   let swept = 0;
   for await (const slice of scanSlices(ctx.store, unlinkedOf(environmentId))) {
     const stale = slice.filter(({ key }) => key < end).map(({ key }) => key);
-    swept += dryRun ? stale.length : await removeUnlinked(ctx, environmentId, stale);
+    swept += await removeUnlinked(ctx, environmentId, stale, dryRun);
     // Ids begin with their time, so the rest are younger.
     if (stale.length < slice.length) break;
   }
   return swept;
 }
 
-function removeUnlinked(ctx: Context, environmentId: string, ids: readonly string[]): Promise<number> {
+function removeUnlinked(ctx: Context, environmentId: string, ids: readonly string[], dryRun: boolean): Promise<number> {
+  const end = timestamp(ctx.clock.now() - UNLINKED_MS);
   return ctx.store.transact(async (tx) => {
     let removed = 0;
     for (const id of ids) {
       const file = await findFile(tx, environmentId, id);
-      if (file === undefined || file.commentId !== null) continue;
-      await removeFile(tx, environmentId, id);
-      removed++;
+      // A large upload may have ended hours after the time in its id.
+      const since = file?.createdAt ?? (await tx.get(unlinkedOf(environmentId), id)) ?? end;
+      if (since >= end || (file !== undefined && file.commentId !== null)) continue;
+      if (file !== undefined) removed++;
+      if (dryRun) continue;
+      if (file === undefined) tx.delete(unlinkedOf(environmentId), id);
+      else await removeFile(tx, environmentId, id);
     }
     return removed;
   });
+}
+
+/**
+ * Call it before the blob of an upload is committed: until its record is, the blob is no orphan. The time in the id
+ * alone says that of an upload that takes minutes; for a longer one this stores a record.
+ */
+export async function keepFromOrphans(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+  const now = ctx.clock.now();
+  if (fileId >= minFileId(now - LONG_UPLOAD_MS)) return;
+  await ctx.store.transact((tx) => Promise.resolve(tx.put(unlinkedOf(environmentId), fileId, timestamp(now))));
 }
 
 /** All blobs without a record, including those of deleted environments, except blobs of the last hour. */
@@ -58,6 +76,8 @@ export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
     for await (const blob of blobs.list(environmentId)) {
       const fileId = fileOfThumbnail(blob);
       if (GENERATED_FILE_ID.test(fileId) && fileId >= end) continue;
+      // In this order: a comment that links the file meanwhile deletes the first record, when there is the second one.
+      if ((await ctx.store.get(unlinkedOf(environmentId), fileId)) !== undefined) continue;
       if ((await ctx.store.get(filesOf(environmentId), fileId)) !== undefined) continue;
       const { size = 0 } = (await blobs.stat(environmentId, blob)) ?? {};
       yield { environmentId, blob, bytes: size };

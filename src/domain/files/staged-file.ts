@@ -67,8 +67,8 @@ export class StagedFile {
   }
 
   /** As `StagedBlob.commit`. */
-  commit(environmentId: string, name: string): Promise<void> {
-    return this.#blob.commit(environmentId, name);
+  commit(): Promise<void> {
+    return this.#blob.commit();
   }
 
   /** As `StagedBlob.discard`. */

@@ -11,6 +11,7 @@ import type { UserActor } from '../access/actor.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { requirePassing } from '../filtering.ts';
 import { putFileJob } from './file-jobs.ts';
+import { keepFromOrphans } from './file-sweep.ts';
 import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
 import { StagedFile, type TypeSource } from './staged-file.ts';
@@ -74,8 +75,11 @@ export async function beginUpload(
     mimeType,
     sizeBytes: minBytes > 0 ? minBytes : null,
   });
-  const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage());
+  // Its id is all that a confined key needs to attach an upload (decision 24).
+  const id = newUnguessableId('file_', ctx.clock.now());
+  const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage(environment.id, id));
   return new Upload(ctx, actor, pixelBudget(config), staged, {
+    id,
     type,
     mimeType,
     filename: name,
@@ -84,7 +88,7 @@ export async function beginUpload(
 }
 
 /** The properties of a file that are known before its content. */
-interface Expected extends Pick<Attachment, 'type' | 'mimeType' | 'filename'> {
+interface Expected extends Pick<Attachment, 'id' | 'type' | 'mimeType' | 'filename'> {
   /** Where the MIME type comes from, for the refusal of another content. */
   readonly source: TypeSource;
 }
@@ -125,12 +129,9 @@ export class Upload {
   async finish(): Promise<Attachment> {
     if (this.#staged.size === 0) throw new CollabError('invalid_request', 'The file is empty');
     const [facts] = await Promise.all([this.#checkContent(), this.#staged.flush()]);
-    const now = this.#ctx.clock.now();
-    // Its id is all that a confined key needs to attach an upload (decision 24).
-    const id = newUnguessableId('file_', now);
     const { environment, userId } = this.#actor;
+    const { id, type, filename, mimeType } = this.#expected;
     const url = filePath(environment.id, id);
-    const { type, filename, mimeType } = this.#expected;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
     const attachment: Attachment = {
       id,
@@ -147,7 +148,7 @@ export class Upload {
       uploadedBy: userId,
       commentId: null,
       sha256: this.#staged.sha256(),
-      createdAt: timestamp(now),
+      createdAt: timestamp(this.#ctx.clock.now()),
     });
     return attachment;
   }
@@ -191,8 +192,9 @@ export class Upload {
   async #store(file: StoredFile): Promise<void> {
     const { id, type } = file.attachment;
     const environmentId = this.#actor.environment.id;
+    await keepFromOrphans(this.#ctx, environmentId, id);
     try {
-      await this.#staged.commit(environmentId, id);
+      await this.#staged.commit();
       await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');

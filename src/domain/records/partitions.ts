@@ -105,7 +105,10 @@ export const p2pStagesOf = (environmentId: string): string => `e/${environmentId
 export const removalsOf = (environmentId: string): string => `e/${environmentId}/removals`;
 /** fileId -> StoredFile. */
 export const filesOf = (environmentId: string): string => `e/${environmentId}/files`;
-/** fileId -> '1', for the files that no comment has linked yet, oldest first. */
+/**
+ * fileId -> '1', for the files that no comment has linked yet, oldest first; or the time, for one whose long upload ends
+ * now and which has no record yet (file-sweep.ts).
+ */
 export const unlinkedOf = (environmentId: string): string => `e/${environmentId}/unlinked`;
 /** hash -> IdempotencyRecord. */
 export const idempotencyRecordsOf = (environmentId: string): string => `e/${environmentId}/idem`;

@@ -26,7 +26,7 @@ export class FileImport {
 
   /** Begins a file, whose chunks follow. Close the one before it first. `line` is the number of its line. */
   async open(data: LineOf<'file'>['data'], line: number): Promise<void> {
-    const blob = await requireFileStorage(this.#ctx).blobs.stage();
+    const blob = await requireFileStorage(this.#ctx).blobs.stage(this.#environmentId, data.attachment.id);
     this.#open = { data, line, staged: new StagedFile(blob) };
   }
 
@@ -43,7 +43,7 @@ export class FileImport {
   async close(): Promise<void> {
     if (this.#open === null) return;
     const { data, line, staged } = this.#open;
-    const { id, mimeType, sizeBytes } = data.attachment;
+    const { mimeType, sizeBytes } = data.attachment;
     if (staged.size !== sizeBytes || staged.sha256() !== data.sha256) {
       throw new ImportError(
         line,
@@ -59,7 +59,7 @@ export class FileImport {
     );
     if (contradiction !== null)
       throw new ImportError(line, 'unsupported_media', `data.attachment.mimeType is wrong. ${contradiction}`);
-    await staged.commit(this.#environmentId, id);
+    await staged.commit();
     this.#written++;
     this.#open = null;
   }
