@@ -3,10 +3,27 @@ export interface BlobStat {
   readonly size: number;
 }
 
+/** How long a retention lease lasts without being renewed, in milliseconds. */
+export const RETENTION_TERM_MS = 5 * 60_000;
+
 /** While a retention lease exists, callers remove no blob (`Blobs.retain`). */
 export interface RetentionLease {
-  /** Ends the lease. No effect when called again. */
+  /**
+   * Makes the lease last for another term. Rejects with `RetentionLostError` if it has ended. What was read until the
+   * last call that resolved was retained; call it once more after the last read.
+   */
+  renew(): Promise<void>;
+  /** Ends the lease. No effect when called again, or when it has ended. */
   release(): Promise<void>;
+}
+
+/** A retention lease was not renewed in time and has ended: blobs may have been removed since. */
+export class RetentionLostError extends Error {
+  override readonly name = 'RetentionLostError';
+
+  constructor() {
+    super('the retention lease of the files has ended: it was not renewed in time');
+  }
 }
 
 /** A blob that is being written; it is invisible until `commit`. */
@@ -64,14 +81,16 @@ export interface Blobs {
    */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
   /**
-   * Retains the blobs of all processes until the lease is released or its process has ended: while a backup copies
-   * blobs, those that a record named when it began must stay. A process that is stopped for five minutes loses its
-   * lease.
+   * Retains the blobs of all processes by a record that ends when it is released, or was not renewed for
+   * `RETENTION_TERM_MS`: while a backup copies blobs, those that a record named when it began must stay. An adapter that
+   * knows that the process of a lease has ended may end it earlier.
    */
   retain(): Promise<RetentionLease>;
   /**
-   * Whether there is a retention lease. Call it after the commit that deletes a record and before its blob is removed:
-   * then every lease begins either before this check, or after that commit.
+   * Whether there is a retention lease. A lease ends when a process finds that it has not been renewed for the term: not
+   * by a wall clock, which can be set, so a process may have to look twice, a term apart. Call it after the commit that
+   * deletes a record and before its blob is removed: then every lease begins either before this check, or after that
+   * commit.
    */
   isRetained(): Promise<boolean>;
   /** Removes every blob of an environment. */

@@ -6,6 +6,7 @@ import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { LocalStagedBlob } from '../../src/adapters/localfiles/local-staged-blob.ts';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
@@ -14,15 +15,11 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 t.test('blobs in a folder keep the contract of Blobs', (t) =>
   blobsConformance(t, {
     open: async (t, full = false) => {
-      const options = { path: join(tempFolder(t), 'files'), minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
-      const killHolder = async (): Promise<void> => {
-        const retainer = startFixture('blob-retainer', options.path);
-        t.teardown(() => killLines(retainer));
-        await until(() => retainer.lines.includes('retained'));
-        if (!(await new LocalBlobs(options).isRetained())) throw new Error('the process does not retain the blobs');
-        await killLines(retainer);
-      };
-      return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), killHolder };
+      const clock = new ManualClock(0);
+      const minFreeBytes = full ? Number.MAX_SAFE_INTEGER : 0;
+      const options = { path: join(tempFolder(t), 'files'), minFreeBytes, clock };
+      const advance = (ms: number): void => clock.advance(ms);
+      return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), advance };
     },
     noFilling: noSmallDisk,
     filling: async (t) => {
@@ -72,11 +69,26 @@ t.test('an empty folder is removed with its last file, and only the owner can re
     t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
 });
 
+t.test('the lease of a process that was killed ends at once, and those of others stay', async (t) => {
+  const options = { path: join(tempFolder(t), 'files'), minFreeBytes: 0 };
+  const [blobs, peer] = [new LocalBlobs(options), new LocalBlobs(options)];
+  const retainer = startFixture('blob-retainer', options.path);
+  t.teardown(() => killLines(retainer));
+  await until(() => retainer.lines.includes('retained'));
+  t.equal(await blobs.isRetained(), true);
+  const lease = await blobs.retain();
+  await killLines(retainer);
+  for (const view of [blobs, peer]) t.equal(await view.isRetained(), true);
+  await lease.release();
+  for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
+});
+
 t.test(
   'a retention lease ends with its process, or when it was not seen to be touched for five minutes, whatever the wall clock says',
   async (t) => {
     const path = join(tempFolder(t), 'files');
-    const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
+    const clock = new ManualClock(0);
+    const blobs = new LocalBlobs({ path, minFreeBytes: 0, clock });
     const leases = join(path, '.holds');
     mkdirSync(leases, { recursive: true });
     const put = (name: string, identity: object, ageMs: number): void => {
@@ -92,8 +104,7 @@ t.test(
     put('on another machine', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 3_600_000);
     t.equal(await blobs.isRetained(), true);
     t.equal(readdirSync(leases).length, 3);
-    const start = performance.now();
-    t.intercept(performance, 'now', { value: () => start + 301_000 });
+    clock.advance(301_000);
     put('touched', currentProcess(), 3_585_000);
     t.equal(await blobs.isRetained(), true);
     t.same(readdirSync(leases), ['touched'], 'the others have expired');

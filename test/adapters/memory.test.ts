@@ -79,14 +79,11 @@ await t.test('MemoryShared keeps the contract of Shared memory', (t) =>
 await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
   blobsConformance(t, {
     open: async (_t, full = false) => {
-      const bucket = new MemoryBucket();
+      const clock = new ManualClock(0);
+      const bucket = new MemoryBucket(clock);
       bucket.full = full;
-      const killHolder = async (): Promise<void> => {
-        const process = new MemoryBlobs(bucket);
-        await process.retain();
-        process.end();
-      };
-      return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), killHolder };
+      const advance = (ms: number): void => clock.advance(ms);
+      return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), advance };
     },
     noFilling: false,
     filling: async () => {

@@ -6,12 +6,16 @@ import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { copyFiles, lostFiles } from '../../src/cli/backup/backup-files.ts';
 import { blobAt } from '../../src/cli/backup/backup-folder.ts';
 import { fileToBlob } from '../../src/cli/backup/copy-blob.ts';
+import { whileFilesAreKept } from '../../src/cli/backup/kept-files.ts';
 import { checkFiles } from '../../src/domain/files/file-sweep.ts';
 import { RecordedFiles } from '../../src/domain/files/recorded-files.ts';
 import { beginUpload } from '../../src/domain/files/uploads.ts';
 import { ENVIRONMENTS, filesOf } from '../../src/domain/records/partitions.ts';
-import { MemoryBlobs } from '../doubles/memory-blobs.ts';
+import { RETENTION_TERM_MS } from '../../src/ports/blobs.ts';
+import { MemoryBlobs, MemoryBucket } from '../doubles/memory-blobs.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { createWorld } from '../domain/world.ts';
+import { until } from '../helpers/cluster.ts';
 import { durationFile } from '../fixtures/durations.ts';
 import { picture, wav } from '../fixtures/media.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -68,4 +72,72 @@ t.test('uploads are inspected, backed up, restored and checked without a path to
   t.same(await checkFiles(restored), { files: 4, lost: [] });
   t.same(lostFiles(recorded, sums), []);
   t.equal(await restored.blobs.sweepStaged(0), 0, 'nothing is left staged');
+});
+
+t.test('files are kept while they are copied, and no longer', async (t) => {
+  const bucket = new MemoryBucket(new ManualClock(0));
+  const [blobs, server] = [new MemoryBlobs(bucket), new MemoryBlobs(bucket)];
+  const { signal } = new AbortController();
+  t.equal(
+    await whileFilesAreKept(blobs, signal, async () => ((await server.isRetained()) ? 'copied' : 'not kept')),
+    'copied',
+  );
+  t.equal(await server.isRetained(), false);
+  await t.rejects(
+    whileFilesAreKept(blobs, signal, () => Promise.reject(new Error('the disk is full'))),
+    /disk is full/,
+  );
+  t.equal(await server.isRetained(), false, 'nor after a failure');
+});
+
+t.test('a copy that takes longer than the term of its lease keeps the files, because it renews it', async (t) => {
+  const clock = new ManualClock(0);
+  const bucket = new MemoryBucket(clock);
+  const [blobs, server] = [new MemoryBlobs(bucket), new MemoryBlobs(bucket)];
+  const work = async (): Promise<string> => {
+    const [lease] = bucket.leases;
+    for (let n = 0; n < 4; n++) {
+      if (!(await server.isRetained())) return 'not kept';
+      const before = lease?.renewals ?? 0;
+      clock.advance(RETENTION_TERM_MS * 0.6);
+      await until(() => (lease?.renewals ?? 0) > before);
+    }
+    return 'copied';
+  };
+  t.equal(await whileFilesAreKept(blobs, new AbortController().signal, work, 1), 'copied');
+});
+
+t.test('a copy that was stopped for longer than the term of its lease is not called complete', async (t) => {
+  const clock = new ManualClock(0);
+  const bucket = new MemoryBucket(clock);
+  const [blobs, server] = [new MemoryBlobs(bucket), new MemoryBlobs(bucket)];
+  const stopped = async (): Promise<void> => {
+    await server.isRetained();
+    clock.advance(RETENTION_TERM_MS + 1);
+    t.equal(await server.isRetained(), false, 'the server removes files again');
+  };
+  const { signal } = new AbortController();
+  const failure = { message: /stopped for more than five minutes.* no backup was written/ };
+  await t.rejects(
+    whileFilesAreKept(blobs, signal, async () => {
+      await stopped();
+      return 'copied';
+    }),
+    failure,
+    'it ends before it renews',
+  );
+  await t.rejects(
+    whileFilesAreKept(
+      blobs,
+      signal,
+      async (kept) => {
+        await stopped();
+        await until(() => kept.aborted);
+        kept.throwIfAborted();
+      },
+      1,
+    ),
+    failure,
+    'it stops copying as soon as it finds out',
+  );
 });

@@ -1,12 +1,12 @@
 import type { Test } from 'tap';
-import type { Blobs, StagedBlob } from '../../src/ports/blobs.ts';
+import { type Blobs, RETENTION_TERM_MS, type StagedBlob } from '../../src/ports/blobs.ts';
 
 /** New, empty blobs that are opened twice, like in two processes. */
 export interface OpenBlobs {
   readonly blobs: Blobs;
   readonly peer: Blobs;
-  /** Lets a process retain the blobs, and kills it. */
-  readonly killHolder: () => Promise<void>;
+  /** Advances the clock by which retention leases expire. */
+  readonly advance: (ms: number) => void;
 }
 
 /** Blobs on a disk that fills up: after `fill`, a write and a flush of written bytes find no space. */
@@ -201,14 +201,33 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
   });
 
-  await t.test('a lease ends with its process', async (t) => {
-    const { blobs, peer, killHolder } = await open(t);
-    await killHolder();
-    for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
+  await t.test('a lease that is renewed lasts', async (t) => {
+    const { blobs, peer, advance } = await open(t);
     const lease = await blobs.retain();
-    await killHolder();
-    for (const view of [blobs, peer]) t.equal(await view.isRetained(), true, 'those of other processes stay');
+    for (let n = 0; n < 4; n++) {
+      for (const view of [blobs, peer]) t.equal(await view.isRetained(), true);
+      advance(RETENTION_TERM_MS * 0.6);
+      await lease.renew();
+    }
     await lease.release();
+    t.equal(await peer.isRetained(), false);
+  });
+
+  await t.test('a lease that is not renewed for the term ends, and its holder is told', async (t) => {
+    const { blobs, peer, advance } = await open(t);
+    const [late, renewed] = [await blobs.retain(), await blobs.retain()];
+    t.equal(await peer.isRetained(), true);
+    advance(RETENTION_TERM_MS);
+    t.equal(await peer.isRetained(), true);
+    await renewed.renew();
+    advance(1);
+    t.equal(await peer.isRetained(), true, 'the other one');
+    await t.rejects(late.renew(), { name: 'RetentionLostError' });
+    await renewed.renew();
+    await renewed.release();
+    for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
+    await late.release();
+    await t.rejects(renewed.renew(), { name: 'RetentionLostError' });
   });
 
   await t.test('staged blobs are swept when nothing has been written to them for the given time', async (t) => {

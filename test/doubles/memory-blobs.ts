@@ -1,9 +1,23 @@
 import { CollabError } from '../../src/model/errors.ts';
-import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../src/ports/blobs.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import {
+  type BlobReader,
+  type Blobs,
+  type BlobStat,
+  RETENTION_TERM_MS,
+  type RetentionLease,
+  RetentionLostError,
+  type StagedBlob,
+} from '../../src/ports/blobs.ts';
 
 interface Staged {
   bytes: Buffer;
   writtenAt: number;
+}
+
+/** The record of a retention lease. */
+interface Lease {
+  renewals: number;
 }
 
 /** The content that several `MemoryBlobs` share, as processes share a bucket. */
@@ -12,13 +26,20 @@ export class MemoryBucket {
   full = false;
   readonly blobs = new Map<string, Map<string, Buffer>>();
   readonly staged = new Set<Staged>();
-  readonly leases = new Set<object>();
+  readonly leases = new Set<Lease>();
+  readonly clock: Pick<Clock, 'monotonic'>;
+
+  /** @param clock by which retention leases expire */
+  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+    this.clock = clock;
+  }
 }
 
 /** Blobs without any file: proves that no caller needs a path. */
 export class MemoryBlobs implements Blobs {
   readonly #bucket: MemoryBucket;
-  readonly #leases = new Set<object>();
+  /** When this process first saw a lease with its last renewal. */
+  readonly #seen = new Map<Lease, { readonly renewals: number; readonly since: number }>();
 
   constructor(bucket = new MemoryBucket()) {
     this.#bucket = bucket;
@@ -86,19 +107,26 @@ export class MemoryBlobs implements Blobs {
 
   async retain(): Promise<RetentionLease> {
     const { leases } = this.#bucket;
-    const lease = {};
+    const lease: Lease = { renewals: 0 };
     leases.add(lease);
-    this.#leases.add(lease);
-    return { release: async () => void leases.delete(lease) };
-  }
-
-  /** Ends the process that this stands for. */
-  end(): void {
-    for (const lease of this.#leases) this.#bucket.leases.delete(lease);
+    return {
+      renew: async () => {
+        if (!leases.has(lease)) throw new RetentionLostError();
+        lease.renewals++;
+      },
+      release: async () => void leases.delete(lease),
+    };
   }
 
   async isRetained(): Promise<boolean> {
-    return this.#bucket.leases.size > 0;
+    const { leases, clock } = this.#bucket;
+    const now = clock.monotonic();
+    for (const lease of leases) {
+      const last = this.#seen.get(lease);
+      if (last?.renewals !== lease.renewals) this.#seen.set(lease, { renewals: lease.renewals, since: now });
+      else if (now - last.since > RETENTION_TERM_MS) leases.delete(lease);
+    }
+    return leases.size > 0;
   }
 
   async removeAll(environmentId: string): Promise<void> {

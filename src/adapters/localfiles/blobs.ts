@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type Clock, systemClock } from '../../lib/clock.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
@@ -15,6 +16,8 @@ export interface LocalBlobsOptions {
   readonly path: string;
   /** Nothing is staged while its disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;
+  /** By which retention leases expire; that of this machine if absent. */
+  readonly clock?: Pick<Clock, 'monotonic'> | undefined;
 }
 
 const STAGING = '.staging';
@@ -43,7 +46,7 @@ export class LocalBlobs implements Blobs {
 
   constructor(options: LocalBlobsOptions) {
     this.#options = options;
-    this.#leases = new RetentionLeases(join(options.path, LEASES_FOLDER));
+    this.#leases = new RetentionLeases(join(options.path, LEASES_FOLDER), options.clock ?? systemClock);
   }
 
   async stage(environmentId: string, name: string): Promise<StagedBlob> {

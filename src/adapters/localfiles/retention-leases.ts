@@ -1,57 +1,59 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
 import { ensureFolder, writeDurably } from '../../lib/files/durable-files.ts';
 import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process/process-identity.ts';
-import type { RetentionLease } from '../../ports/blobs.ts';
+import { RETENTION_TERM_MS, type RetentionLease, RetentionLostError } from '../../ports/blobs.ts';
 import { isMissing } from './local-staged-blob.ts';
 
-const HEARTBEAT_MS = 15_000;
-const EXPIRY_MS = 5 * 60_000;
-
 /**
- * Creates a retention lease: a file in `folder` (created if it is missing) that identifies this process and is touched
- * periodically until the lease is released.
+ * Creates a retention lease: a file in `folder` (created if it is missing) that identifies this process. Each renewal
+ * sets the time of the file to a later one.
  */
 export async function createRetentionLease(folder: string): Promise<RetentionLease> {
   await ensureFolder(folder);
   const file = join(folder, randomBytes(12).toString('hex'));
   await writeDurably(file, JSON.stringify(currentProcess()));
-  // If the file is gone, another process has removed it as expired: the blobs may be gone too, so it is not created
-  // again.
-  const heartbeat = setInterval(
-    () => void utimes(file, new Date(), new Date()).catch(() => clearInterval(heartbeat)),
-    HEARTBEAT_MS,
-  );
-  heartbeat.unref();
+  let { mtimeMs: touchedAt } = await stat(file);
   return {
+    async renew() {
+      touchedAt = Math.max(Date.now(), Math.ceil(touchedAt) + 1);
+      const time = new Date(touchedAt);
+      // If the file is gone, a process has removed it as expired: the blobs may be gone too, so it is not created again.
+      await utimes(file, time, time).catch((error: unknown) => {
+        throw isMissing(error) ? new RetentionLostError() : error;
+      });
+    },
     async release() {
-      clearInterval(heartbeat);
       await rm(file, { force: true });
     },
   };
 }
 
-/** When this process first saw a lease with the time of its last touch. */
+/** When this process first saw a lease with the time of its last renewal. */
 interface Observation {
   readonly touchedAt: number;
-  /** As `performance.now()`. */
+  /** By the monotonic clock. */
   readonly since: number;
 }
 
 /**
  * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it
- * touched for five minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
+ * renewed for a term of the monotonic clock. Its age would not do: it jumps when the wall clock is set. One whose
+ * process has certainly ended is not waited for.
  */
 export class RetentionLeases {
   readonly #folder: string;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   #seen: ReadonlyMap<string, Observation> = new Map();
 
-  constructor(folder: string) {
+  constructor(folder: string, clock: Pick<Clock, 'monotonic'>) {
     this.#folder = folder;
+    this.#clock = clock;
   }
 
-  /** Whether there is a lease of a running process. Removes expired leases and those of ended processes. */
+  /** Whether there is a lease. Removes expired ones and those of ended processes. */
   async hasActive(): Promise<boolean> {
     const seen = new Map<string, Observation>();
     for (const name of await namesIn(this.#folder)) {
@@ -68,10 +70,10 @@ export class RetentionLeases {
   async #observe(name: string, file: string): Promise<Observation | null> {
     const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
     if (found === null) return null;
-    const now = performance.now();
+    const now = this.#clock.monotonic();
     const last = this.#seen.get(name);
     const observed = last?.touchedAt === found.mtimeMs ? last : { touchedAt: found.mtimeMs, since: now };
-    if (now - observed.since > EXPIRY_MS) return null;
+    if (now - observed.since > RETENTION_TERM_MS) return null;
     const holder = parseProcessIdentity(text);
     return holder === null || livenessOf(holder) !== 'dead' ? observed : null;
   }

@@ -8,10 +8,10 @@ import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder, removeEmptyFolders, syncTree, writeDurably } from '../../lib/files/durable-files.ts';
 import type { AuditHead } from '../../model/environments/audit.ts';
 import { version } from '../../model/version.ts';
-import type { Blobs } from '../../ports/blobs.ts';
 import { copyFiles } from './backup-files.ts';
 import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, STORE, SUMS } from './backup-folder.ts';
 import { sha256Of, sizeOf } from './copy-file.ts';
+import { whileFilesAreKept } from './kept-files.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
@@ -102,9 +102,9 @@ async function copyAll(to: string, config: Config, progress: Progress, signal: A
   const recorded = new RecordedFiles();
   const audit: AuditHeads = [];
   const blobs = await openBlobs(config);
-  const { store, copied } = await whileFilesAreKept(blobs, async () => ({
-    store: await copyStore(storeFolder(config), join(to, STORE), { recorded, audit }, progress, signal),
-    copied: await copyFiles(blobs, to, recorded, progress, signal),
+  const { store, copied } = await whileFilesAreKept(blobs, signal, async (kept) => ({
+    store: await copyStore(storeFolder(config), join(to, STORE), { recorded, audit }, progress, kept),
+    copied: await copyFiles(blobs, to, recorded, progress, kept),
   }));
   // Hashed by reading the copy, not while copying, because only what is on the disk matters.
   const { STORE_FILE } = await storeCopies();
@@ -125,16 +125,6 @@ async function copyAll(to: string, config: Config, progress: Progress, signal: A
   };
   await writeDurably(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
   return manifest;
-}
-
-/** Runs `work`. Meanwhile no server deletes a file that a record named at the start. */
-async function whileFilesAreKept<T>(blobs: Blobs, work: () => Promise<T>): Promise<T> {
-  const lease = await blobs.retain();
-  try {
-    return await work();
-  } finally {
-    await lease.release();
-  }
 }
 
 /** Copies the store, and adds what its copy contains to `found`. */
