@@ -1,8 +1,17 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ExitCode, StartError } from './exit.ts';
 
 const RETRY_MS = 25;
+/**
+ * Where a port is chosen: below the ports that Linux gives to clients by itself (ip_local_port_range begins at 32 768;
+ * macOS and Windows begin at 49 152), so that no client has it by the time that the workers listen.
+ */
+const CHOSEN_FROM = 20_000;
+const CHOSEN_BELOW = 32_768;
+/** How many of those are tried before the system chooses. */
+const CHOICES = 100;
 
 /** The names of the options that set a host and a port. */
 export interface ListenOptions {
@@ -17,7 +26,7 @@ export const metricsOptions: ListenOptions = { host: 'metrics.host', port: 'metr
  * Checks that a server can listen on a host and port, by binding exclusively and closing again. Workers share their
  * port, so without this check the kernel would let a second server share it too, unnoticed.
  *
- * @param port 0 lets the system choose one
+ * @param port 0 for any free one
  * @param timeoutMs how long to wait for a port in use to become free
  * @param names the options that the error names; those of the API if absent
  * @returns the port
@@ -29,6 +38,7 @@ export async function findFreePort(
   timeoutMs: number,
   names?: ListenOptions,
 ): Promise<number> {
+  if (port === 0) return chooseFreePort(host, names);
   const giveUpAt = performance.now() + timeoutMs;
   for (;;) {
     try {
@@ -40,6 +50,18 @@ export async function findFreePort(
       await delay(RETRY_MS);
     }
   }
+}
+
+async function chooseFreePort(host: string, names?: ListenOptions): Promise<number> {
+  for (let choice = 0; choice < CHOICES; choice++) {
+    const port = randomInt(CHOSEN_FROM, CHOSEN_BELOW);
+    const free = await bindOnce(host, port).catch(({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'EADDRINUSE' && code !== 'EACCES') throw explainListen(code ?? 'unknown', host, port, names);
+      return null;
+    });
+    if (free !== null) return free;
+  }
+  return bindOnce(host, 0);
 }
 
 function bindOnce(host: string, port: number): Promise<number> {

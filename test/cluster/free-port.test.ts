@@ -17,6 +17,14 @@ t.test('port 0 returns a free port that can be used', async (t) => {
   t.equal(await findFreePort('127.0.0.1', port, 0), port);
 });
 
+t.test('port 0 returns none that the system could give to a client before the workers listen', async (t) => {
+  const ports = await Promise.all(Array.from({ length: 200 }, () => findFreePort('127.0.0.1', 0, 0)));
+  t.strictSame(
+    ports.filter((port) => port < 20_000 || port >= 32_768),
+    [],
+  );
+});
+
 t.test('a port in use is refused by number, with advice', async (t) => {
   const { port, leave } = await occupy();
   await t.rejects(findFreePort('127.0.0.1', port, 0), {
