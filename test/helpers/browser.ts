@@ -2,7 +2,17 @@ import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+/**
+ * The shell is Chromium without the browser around its pages, which takes two fifths of the processor time of a test
+ * file. `CHROMIUM` names another one, as .ci/full does.
+ */
+const places = [
+  ...(process.env['CHROMIUM'] === undefined ? [] : [process.env['CHROMIUM']]),
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+];
 
 const flags = [
   '--no-sandbox',
