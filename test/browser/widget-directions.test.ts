@@ -42,7 +42,7 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       }
       return [...lefts].toSorted((one, other) => one[1] - other[1]).map(([piece]) => piece);
     })()`;
-    await until(async () => (found = await page.evaluate<string[]>(read)).join() === pieces.join(), 5_000).catch(
+    await until(async () => (found = await page.evaluate<string[]>(read)).join() === pieces.join(), 30_000).catch(
       () => undefined,
     );
     return found;

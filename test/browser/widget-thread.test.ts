@@ -19,7 +19,7 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
   );
   await api(cluster, 'PUT', '/users/max', { name: longName });
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
-  const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression), 10_000);
+  const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression));
   const createThread = async (body: string): Promise<string> => {
     const answer = await api(cluster, 'POST', '/rooms/demo/threads', {
       userId: 'max',

@@ -30,7 +30,7 @@ async function complaints(page: Page, kept: readonly string[]): Promise<readonly
     }
     return wrong;
   })()`;
-  await until(async () => (found = await page.evaluate<string[]>(read)).length === 0, 5_000).catch(() => undefined);
+  await until(async () => (found = await page.evaluate<string[]>(read)).length === 0, 30_000).catch(() => undefined);
   return found;
 }
 

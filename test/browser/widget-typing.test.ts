@@ -139,6 +139,8 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     t.equal(await paste({ 'text/plain': 'picture.png' }), true, 'a file that was copied');
     t.equal(await paste({ 'text/html': '<img src="https://example.com/picture.png">' }), true, 'a picture of a page');
     t.equal(await paste({}), true, 'a screenshot');
+    // They are no pictures, so they are refused. Nothing can be sent before.
+    await until(async () => (await popover(page).locator('.upload').count()) === 0);
   });
 
   await t.test(
