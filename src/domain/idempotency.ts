@@ -9,6 +9,7 @@ import { actorKey } from './access/access.ts';
 import type { Actor } from './access/actor.ts';
 import type { Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyRecordsOf } from './records/partitions.ts';
+import { parseRecord, putRecord, readRecord } from './records/record.ts';
 import { scanSlices } from './records/scan.ts';
 
 /** The idempotency key of a request and what identifies the request; null without an `Idempotency-Key` header. */
@@ -99,11 +100,9 @@ export function withIdempotency(
 /** Whether `withIdempotency` would return the stored response of an earlier request, or refuse another body. */
 export async function hasStoredResponse(ctx: Context, actor: Actor, request: Idempotency): Promise<boolean> {
   if (request === null) return false;
-  const stored = await ctx.store.get(
-    idempotencyRecordsOf(actor.environment.id),
-    recordKey('', `${actorKey(actor)}\n`, request),
-  );
-  return stored !== undefined && !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now());
+  const key = recordKey('', `${actorKey(actor)}\n`, request);
+  const stored = await readRecord<IdempotencyRecord>(ctx.store, idempotencyRecordsOf(actor.environment.id), key);
+  return stored !== undefined && !isStale(stored, ctx.clock.now());
 }
 
 /**
@@ -133,10 +132,9 @@ function runOnce(
   if (request === null) return ctx.store.transact(work);
   const key = recordKey(prefix, caller, request);
   return ctx.store.transact(async (tx) => {
-    const stored = await tx.get(partition, key);
-    const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);
+    const earlier = await readRecord<IdempotencyRecord>(tx, partition, key);
     const now = ctx.clock.now();
-    if (earlier !== null && !isStale(earlier, now)) {
+    if (earlier !== undefined && !isStale(earlier, now)) {
       requireSameBody(earlier, request.bodyHash);
       return {
         status: earlier.status,
@@ -152,7 +150,7 @@ function runOnce(
       body: storedBody,
       createdAt: timestamp(now),
     };
-    tx.put(partition, key, JSON.stringify(record));
+    putRecord(tx, partition, key, record);
     return { status, body };
   });
 }
@@ -190,7 +188,7 @@ async function sweepPartition(ctx: Context, partition: string): Promise<number> 
   let swept = 0;
   for await (const slice of scanSlices(ctx.store, partition)) {
     const now = ctx.clock.now();
-    const stale = slice.filter((entry) => isStale(JSON.parse(entry.value) as IdempotencyRecord, now));
+    const stale = slice.filter((entry) => isStale(parseRecord<IdempotencyRecord>(entry.value), now));
     if (stale.length > 0)
       swept += await deleteStale(
         ctx,
@@ -205,8 +203,8 @@ function deleteStale(ctx: Context, partition: string, keys: readonly string[]): 
   return ctx.store.transact(async (tx) => {
     let deleted = 0;
     for (const key of keys) {
-      const stored = await tx.get(partition, key);
-      if (stored === undefined || !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now())) continue;
+      const stored = await readRecord<IdempotencyRecord>(tx, partition, key);
+      if (stored === undefined || !isStale(stored, ctx.clock.now())) continue;
       tx.delete(partition, key);
       deleted++;
     }

@@ -21,6 +21,7 @@ import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { getKeyUse, type KeyUse, lastUses, recordUse } from './key-uses.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf } from '../records/partitions.ts';
+import { putRecord, readRecord, readRecords } from '../records/record.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 /** The backend that authenticated with a secret key. */
@@ -64,12 +65,9 @@ export function prepareKeyCreation(
 
 /** The keys of an environment, including revoked and expired ones, oldest first. */
 export async function listKeys(ctx: Context, environment: Environment): Promise<ListedKey[]> {
-  const entries = await ctx.store.range(keysOf(environment.id));
+  const keys = await readRecords<StoredKey>(ctx.store, keysOf(environment.id));
   const used = await lastUses(ctx, environment.id);
-  return entries.map((entry) => {
-    const key = withoutHash(JSON.parse(entry.value) as StoredKey);
-    return { ...key, lastUsedAt: used.get(key.id) ?? null };
-  });
+  return keys.map(({ value: key }) => ({ ...withoutHash(key), lastUsedAt: used.get(key.id) ?? null }));
 }
 
 /** The key with an id, revoked and expired ones too. Throws `key_not_found`. */
@@ -83,7 +81,7 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
     const key = await requireKey(tx, keyId);
     if (key.revokedAt !== null) return withoutHash(key);
     const revoked: StoredKey = { ...key, revokedAt: timestamp(ctx.clock.now()) };
-    tx.put(keysOf(key.environmentId), key.id, JSON.stringify(revoked));
+    putRecord(tx, keysOf(key.environmentId), key.id, revoked);
     tx.delete(KEY_HASHES, key.hash);
     await appendAuditRecord(ctx, tx, key.environmentId, { action: 'key.revoke', target: { kind: 'key', id: key.id } });
     return withoutHash(revoked);
@@ -237,13 +235,11 @@ function rememberCacheKey(byValue: Map<string, string>, value: string, cacheKey:
 }
 
 async function loadKey(ctx: Context, digest: string, via: Via): Promise<LoadedKey> {
-  const storedPointer = await ctx.store.get(KEY_HASHES, digest);
-  if (storedPointer === undefined) throw invalidKey();
-  const pointer = JSON.parse(storedPointer) as KeyPointer;
-  const storedKey = await ctx.store.get(keysOf(pointer.environmentId), pointer.keyId);
+  const pointer = await readRecord<KeyPointer>(ctx.store, KEY_HASHES, digest);
+  if (pointer === undefined) throw invalidKey();
+  const key = await readRecord<StoredKey>(ctx.store, keysOf(pointer.environmentId), pointer.keyId);
   const storedEnvironment = await ctx.store.get(ENVIRONMENTS, pointer.environmentId);
-  if (storedKey === undefined || storedEnvironment === undefined) throw invalidKey();
-  const key = JSON.parse(storedKey) as StoredKey;
+  if (key === undefined || storedEnvironment === undefined) throw invalidKey();
   if (key.revokedAt !== null) throw invalidKey();
   const environment = parseEnvironment(storedEnvironment);
   const use = getKeyUse(ctx, environment.id, key.id);
@@ -294,8 +290,8 @@ function rightsOf(key: StoredKey): AuditDetails {
 async function putKey(tx: Transaction, key: StoredKey): Promise<void> {
   await requireEnvironmentOfKey(tx, key.environmentId);
   const pointer: KeyPointer = { environmentId: key.environmentId, keyId: key.id, expiresAt: key.expiresAt };
-  tx.put(keysOf(key.environmentId), key.id, JSON.stringify(key));
-  tx.put(KEY_HASHES, key.hash, JSON.stringify(pointer));
+  putRecord(tx, keysOf(key.environmentId), key.id, key);
+  putRecord(tx, KEY_HASHES, key.hash, pointer);
 }
 
 async function requireEnvironmentOfKey(tx: Transaction, environmentId: string): Promise<Environment> {
@@ -307,8 +303,8 @@ async function requireEnvironmentOfKey(tx: Transaction, environmentId: string): 
 async function requireKey(reader: Reader, keyId: string): Promise<StoredKey> {
   if (/^[\x21-\x7e]{1,128}$/.test(keyId)) {
     for (const { key: environmentId } of await reader.range(ENVIRONMENTS)) {
-      const stored = await reader.get(keysOf(environmentId), keyId);
-      if (stored !== undefined) return JSON.parse(stored) as StoredKey;
+      const key = await readRecord<StoredKey>(reader, keysOf(environmentId), keyId);
+      if (key !== undefined) return key;
     }
   }
   throw new CollabError('key_not_found', `No key has the id ${keyId.slice(0, 128)}`);

@@ -9,6 +9,7 @@ import type { Transaction } from '../../ports/store.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
+import { putRecord, readRecords } from '../records/record.ts';
 
 /** The algorithms of keys whose public part verifies tokens. */
 export type PublicAlgorithm = Exclude<SigningAlgorithm, 'HS256'>;
@@ -46,11 +47,11 @@ export async function addSigningKey(
       throw new CollabError('environment_not_found', 'The environment has been deleted');
     if ((await tx.get(partition, kid)) !== undefined)
       throw new CollabError('id_taken', `The environment has a signing key with the kid ${kid} already`);
-    const others = await tx.range(partition);
-    if (key.kind === 'jwks' && others.some((entry) => (JSON.parse(entry.value) as SigningKey).kind === 'jwks')) {
+    const others = await readRecords<SigningKey>(tx, partition);
+    if (key.kind === 'jwks' && others.some(({ value }) => value.kind === 'jwks')) {
       throw new CollabError('id_taken', 'The environment has a JWKS address already; remove its key first');
     }
-    tx.put(partition, kid, JSON.stringify(key));
+    putRecord(tx, partition, kid, key);
     await appendAuditRecord(ctx, tx, environment.id, {
       action: 'signing-key.create',
       target: { kind: 'signing-key', id: kid },
@@ -67,14 +68,14 @@ export function putFirstSecret(
   now: number,
 ): { readonly kid: string; readonly secret: string } {
   const key = secretKey(randomSecret(32), newId('kid_', now), timestamp(now));
-  tx.put(signingKeysOf(environment.id), key.kid, JSON.stringify(key));
+  putRecord(tx, signingKeysOf(environment.id), key.kid, key);
   return key;
 }
 
 /** The signing keys of an environment, secrets included, in order of kid. */
 export async function listSigningKeys(ctx: Context, environment: Environment): Promise<SigningKey[]> {
-  const entries = await ctx.store.range(signingKeysOf(environment.id));
-  return entries.map((entry) => JSON.parse(entry.value) as SigningKey);
+  const keys = await readRecords<SigningKey>(ctx.store, signingKeysOf(environment.id));
+  return keys.map(({ value }) => value);
 }
 
 /** Removes a signing key. Tokens signed with it stop working immediately. Throws `key_not_found`. */

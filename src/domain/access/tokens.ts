@@ -22,6 +22,7 @@ import type { UserActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { authenticatePublishableKey, recheckKey, fingerprintOfKey } from './keys.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
+import { readRecords } from '../records/record.ts';
 
 export type { Claims } from './claims.ts';
 
@@ -208,8 +209,8 @@ function newestSecret(keys: readonly SigningKey[]): Extract<SigningKey, { kind: 
 function signingKeys(ctx: Context, environment: Environment): Promise<readonly SigningKey[]> {
   const partition = signingKeysOf(environment.id);
   return ctx.store.cached(`signing ${environment.id}`, [partition, ENVIRONMENTS], async () => {
-    const entries = await ctx.store.range(partition);
-    return entries.map((entry) => JSON.parse(entry.value) as SigningKey);
+    const keys = await readRecords<SigningKey>(ctx.store, partition);
+    return keys.map(({ value }) => value);
   });
 }
 

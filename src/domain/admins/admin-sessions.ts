@@ -8,6 +8,7 @@ import { adminKeyOf, findAdmin, presentAdmin } from './admins.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMIN_SESSIONS, ADMINS } from '../records/partitions.ts';
+import { parseRecord, putRecord, readRecord, readRecords } from '../records/record.ts';
 import { hashPassword, isOutdated, passwordMatches } from './passwords.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -61,9 +62,8 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
   if (!token.startsWith('adm_'))
     throw new CollabError('invalid_key', 'This needs an admin session token (adm_…) from POST /admin/auth/login');
   const key = hash('sha256', token.slice(0, 128), 'base64url');
-  const stored = await ctx.store.get(ADMIN_SESSIONS, key);
-  if (stored === undefined) throw invalidSession();
-  const session = JSON.parse(stored) as AdminSession;
+  const session = await readRecord<AdminSession>(ctx.store, ADMIN_SESSIONS, key);
+  if (session === undefined) throw invalidSession();
   const now = ctx.clock.now();
   const admin = await findAdmin(ctx.store, session.adminKey);
   if (hasEnded(session, now) || admin === undefined || !isCurrent(session, admin)) throw invalidSession();
@@ -93,8 +93,8 @@ export async function logout(ctx: Context, { admin, session }: AuthenticatedAdmi
 export async function sweepAdminSessions(ctx: Context): Promise<void> {
   const now = ctx.clock.now();
   await ctx.store.transact(async (tx) => {
-    for (const { key, value } of await tx.range(ADMIN_SESSIONS)) {
-      if (hasEnded(JSON.parse(value) as AdminSession, now)) tx.delete(ADMIN_SESSIONS, key);
+    for (const { key, value } of await readRecords<AdminSession>(tx, ADMIN_SESSIONS)) {
+      if (hasEnded(value, now)) tx.delete(ADMIN_SESSIONS, key);
     }
     for (const { key } of await tx.range(ADMIN_FAILURES)) {
       tx.update(ADMIN_FAILURES, key, (current) => renderTimes(recentFailures(current, now)));
@@ -120,7 +120,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
   return ctx.store.transact(async (tx) => {
     const current = await findAdmin(tx, adminKey);
     if (current?.id !== verified.id || current.passwordVersion !== verified.passwordVersion) throw invalidLogin();
-    if (current.passwordHash !== verified.passwordHash) tx.put(ADMINS, adminKey, JSON.stringify(verified));
+    if (current.passwordHash !== verified.passwordHash) putRecord(tx, ADMINS, adminKey, verified);
     const now = ctx.clock.now();
     const at = timestamp(now);
     const session: AdminSession = {
@@ -130,7 +130,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
       createdAt: at,
       lastUsedAt: at,
     };
-    tx.put(ADMIN_SESSIONS, hash('sha256', token, 'base64url'), JSON.stringify(session));
+    putRecord(tx, ADMIN_SESSIONS, hash('sha256', token, 'base64url'), session);
     await appendAuditRecord(ctx, tx, null, {
       action: 'admin.login',
       target: { kind: 'admin', id: verified.id },
@@ -143,10 +143,8 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
 /** Updates the time of the last use of a session, unless it was ended in the meantime. */
 async function updateLastUsed(ctx: Context, key: string, now: number): Promise<void> {
   await ctx.store.transact(async (tx) => {
-    const stored = await tx.get(ADMIN_SESSIONS, key);
-    if (stored === undefined) return;
-    const session: AdminSession = { ...(JSON.parse(stored) as AdminSession), lastUsedAt: timestamp(now) };
-    tx.put(ADMIN_SESSIONS, key, JSON.stringify(session));
+    const session = await readRecord<AdminSession>(tx, ADMIN_SESSIONS, key);
+    if (session !== undefined) putRecord(tx, ADMIN_SESSIONS, key, { ...session, lastUsedAt: timestamp(now) });
   });
 }
 
@@ -182,7 +180,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  * clock was set back. It is dropped, or the account would stay locked for as long as the clock was moved.
  */
 function recentFailures(stored: string | undefined, now: number): readonly number[] {
-  const times = stored === undefined ? [] : (JSON.parse(stored) as number[]);
+  const times = stored === undefined ? [] : parseRecord<number[]>(stored);
   return times.filter((time) => time <= now + MAX_CLOCK_SKEW_MS && time + HOUR_MS > now);
 }
 

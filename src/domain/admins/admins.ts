@@ -8,6 +8,7 @@ import { isEmailAddress } from '../input/bounds.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMINS } from '../records/partitions.ts';
+import { putRecord, readRecord, readRecords } from '../records/record.ts';
 import { checkPassword, hashPassword } from './passwords.ts';
 
 const MAX_EMAIL_LENGTH = 320;
@@ -32,7 +33,7 @@ export async function createAdmin(ctx: Context, email: string, password: string)
       passwordHash,
       passwordVersion: 1,
     };
-    tx.put(ADMINS, key, JSON.stringify(admin));
+    putRecord(tx, ADMINS, key, admin);
     await appendAuditRecord(ctx, tx, null, { action: 'admin.create', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
   });
@@ -40,9 +41,8 @@ export async function createAdmin(ctx: Context, email: string, password: string)
 
 /** All admins, oldest first. */
 export async function listAdmins(ctx: Context): Promise<Admin[]> {
-  const entries = await ctx.store.range(ADMINS);
-  const admins = entries.map(({ value }) => presentAdmin(JSON.parse(value) as StoredAdmin));
-  return admins.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const admins = await readRecords<StoredAdmin>(ctx.store, ADMINS);
+  return admins.map(({ value }) => presentAdmin(value)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /**
@@ -55,7 +55,7 @@ export async function setAdminPassword(ctx: Context, email: string, password: st
   const key = adminKeyOf(email);
   return ctx.store.transact(async (tx) => {
     const admin = await requireAdmin(tx, key, email);
-    tx.put(ADMINS, key, JSON.stringify({ ...admin, passwordHash, passwordVersion: admin.passwordVersion + 1 }));
+    putRecord(tx, ADMINS, key, { ...admin, passwordHash, passwordVersion: admin.passwordVersion + 1 });
     tx.delete(ADMIN_FAILURES, key);
     await appendAuditRecord(ctx, tx, null, { action: 'admin.password', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
@@ -81,9 +81,8 @@ export function adminKeyOf(email: string): string {
 }
 
 /** The admin stored under a key of `adminKeyOf`, or undefined. */
-export async function findAdmin(reader: Pick<Reader, 'get'>, key: string): Promise<StoredAdmin | undefined> {
-  const stored = await reader.get(ADMINS, key);
-  return stored === undefined ? undefined : (JSON.parse(stored) as StoredAdmin);
+export function findAdmin(reader: Pick<Reader, 'get'>, key: string): Promise<StoredAdmin | undefined> {
+  return readRecord<StoredAdmin>(reader, ADMINS, key);
 }
 
 /** The public view of a stored admin. */

@@ -6,6 +6,7 @@ import { InputSchema } from '../input/validate.ts';
 import { readHead, readRecords } from './audit.ts';
 import { type AuditChain, ChainCheck } from './chain.ts';
 import { type ChainVerdict, verifyTexts } from './verify.ts';
+import { jsonOrUndefined } from '../input/json.ts';
 
 /** The version of the format of an exported chain. */
 const FORMAT = 1;
@@ -72,9 +73,5 @@ export async function verifyExport(
 }
 
 function parse(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : jsonOrUndefined(text);
 }

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import type { AuditHead, AuditRecord } from '../../model/environments/audit.ts';
+import { jsonOrUndefined } from '../input/json.ts';
 import { isRecord } from '../input/validate.ts';
+import { parseRecord } from '../records/record.ts';
 
 /** A chain: that of the environment with this id, or that of the server for null. */
 export type AuditChain = string | null;
@@ -40,7 +42,7 @@ export function addToChain(
 
 /** The stored head of a chain; undefined is that of an empty one. */
 export function parseHead(chain: AuditChain, stored: string | undefined): AuditHead {
-  return stored === undefined ? emptyHead(chain) : (JSON.parse(stored) as AuditHead);
+  return stored === undefined ? emptyHead(chain) : parseRecord<AuditHead>(stored);
 }
 
 /** Completes a record and renders it in the form in which it is stored and exported. */
@@ -116,15 +118,11 @@ function missing(first: number, next: number): string {
 }
 
 function parse(text: string): AuditRecord | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) &&
-      Number.isSafeInteger(value['seq']) &&
-      typeof value['hash'] === 'string' &&
-      typeof value['prev'] === 'string'
-      ? (value as unknown as AuditRecord)
-      : null;
-  } catch {
-    return null;
-  }
+  const value = jsonOrUndefined(text);
+  return isRecord(value) &&
+    Number.isSafeInteger(value['seq']) &&
+    typeof value['hash'] === 'string' &&
+    typeof value['prev'] === 'string'
+    ? (value as unknown as AuditRecord)
+    : null;
 }

@@ -9,6 +9,7 @@ import { filterContent, type Filtered, type Hold, requirePassing } from '../filt
 import { hasStoredResponse, type Idempotency } from '../idempotency.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
 import { findLocation } from './comment-location.ts';
 import { isMetadataOnly } from './comment-patch.ts';
@@ -100,7 +101,7 @@ export async function filterEdit(
           ctx.store.get(location.partition, THREAD_KEY),
         ]);
   if (text === undefined || thread === undefined) return { patch, held: null };
-  const current = JSON.parse(text) as Comment;
+  const current = parseRecord<Comment>(text);
   const { id: threadId, roomId } = parseThread(thread);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');

@@ -16,6 +16,7 @@ import { actorUserId } from '../access/access.ts';
 import { emitChange } from '../events/emit.ts';
 import { consumeQuota } from '../quotas/usage.ts';
 import { NEWEST_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { ensureRoom, touchRoom } from '../rooms/rooms.ts';
 import type { CommentLocation } from './comment-location.ts';
 
@@ -102,7 +103,7 @@ export async function insertThread(
   const stats: ThreadStats = { commentCount: 1, updatedAt: at };
   const commentText = JSON.stringify(comment);
   await ensureRoom(tx, environment.id, roomId, at);
-  tx.put(partition, THREAD_KEY, JSON.stringify(record));
+  putRecord(tx, partition, THREAD_KEY, record);
   tx.put(partition, STATS_KEY, renderThreadStats(stats));
   tx.put(room, threadKey(at, id), id);
   tx.put(room, NEWEST_KEY, id);

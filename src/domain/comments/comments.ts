@@ -24,6 +24,7 @@ import { type Idempotency, withIdempotency, type IdempotentResponse } from '../i
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
+import { readRecord, RecordText } from '../records/record.ts';
 import { requireFreeCommentId } from '../moderation/free-ids.ts';
 import {
   editHeld,
@@ -282,13 +283,16 @@ export async function removeComment(
 async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
   if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();
   const isFiltered = hasFilters(query);
-  return readPage<string>(ctx.store, query, cap, {
+  return readPage<RecordText<Comment>>(ctx.store, query, cap, {
     partition,
     prefix: COMMENT_PREFIX,
     isFiltered,
-    parse: ({ value: text }) => (isFiltered && !matches(JSON.parse(text) as Comment, query.filters) ? null : text),
-    updatedAt: (text) => updatedAtOf(JSON.parse(text) as Comment),
-    text: (text) => text,
+    parse: (entry) => {
+      const comment = new RecordText<Comment>(entry);
+      return isFiltered && !matches(comment.value, query.filters) ? null : comment;
+    },
+    updatedAt: ({ value }) => updatedAtOf(value),
+    text: ({ text }) => text,
   });
 }
 
@@ -327,10 +331,10 @@ export async function requireComment(
   commentId: string,
 ): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
   const { partition, key } = await requireLocation(tx, environmentId, commentId);
-  const text = await tx.get(partition, key);
-  const record = await tx.get(partition, THREAD_KEY);
-  if (text === undefined || record === undefined) throw commentNotFound();
-  return { partition, key, comment: JSON.parse(text) as Comment, thread: parseThread(record) };
+  const comment = await readRecord<Comment>(tx, partition, key);
+  const thread = await tx.get(partition, THREAD_KEY);
+  if (comment === undefined || thread === undefined) throw commentNotFound();
+  return { partition, key, comment, thread: parseThread(thread) };
 }
 
 /**

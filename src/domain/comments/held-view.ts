@@ -2,6 +2,7 @@ import type { Comment } from '../../model/comment.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Room } from '../../model/room.ts';
 import type { Thread } from '../../model/thread.ts';
+import { parseAnswer } from '../lists/answer-text.ts';
 import { heldThreadView, heldView } from '../moderation/notices.ts';
 
 // Held content in the reads of its author: `status: "held"` marks it, and no count includes it. The texts that
@@ -32,7 +33,7 @@ export function heldThreadText(item: ModerationItem): string {
  * `maxChars`.
  */
 export function threadTextWithHeld(text: string, held: readonly ModerationItem[], maxChars: number): string {
-  const { thread, comments } = JSON.parse(text) as ThreadAnswer;
+  const { thread, comments } = parseAnswer<ThreadAnswer>(text);
   return within(text, maxChars, { thread, comments: withHeldComments(comments, held) });
 }
 
@@ -45,7 +46,7 @@ export function roomTextWithHeld(
   held: readonly ModerationItem[],
   { addThreads, includeComments, maxChars }: { addThreads: boolean; includeComments: boolean; maxChars: number },
 ): string {
-  const answer = JSON.parse(text) as RoomAnswer;
+  const answer = parseAnswer<RoomAnswer>(text);
   const threads: ListedThread[] = answer.threads.map((thread) =>
     thread.comments === undefined
       ? thread

@@ -26,6 +26,7 @@ import { recordModeration } from '../moderation/record-moderation.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
+import { putRecord } from '../records/record.ts';
 
 const createByBackend = new InputSchema(ReactionCreateSchema);
 const createByUser = new InputSchema(Type.Omit(ReactionCreateSchema, ['userId']));
@@ -200,7 +201,7 @@ function putReactions(
 ): void {
   const at = timestamp(now);
   const changed: Comment = { ...comment, reactions };
-  tx.put(partition, key, JSON.stringify(changed));
+  putRecord(tx, partition, key, changed);
   updateThreadStats(tx, partition, at, 0);
   touchRoom(tx, actor.environment.id, thread.roomId, at);
 }

@@ -17,6 +17,7 @@ import {
   threadKey,
   threadRecordsOf,
 } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { countUsage } from '../quotas/usage.ts';
@@ -62,7 +63,7 @@ export async function deleteComments(
   const byAuthor = new Map<string, number>();
   for (const { key, value } of entries) {
     tx.delete(partition, key);
-    const { userId, attachments } = JSON.parse(value) as Comment;
+    const { userId, attachments } = parseRecord<Comment>(value);
     await removeAttachments(tx, environmentId, attachments);
     byAuthor.set(userId, (byAuthor.get(userId) ?? 0) + 1);
     deleteLocation(tx, environmentId, key);

@@ -4,6 +4,7 @@ import { parseThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { STATS_KEY } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 
 // Lists are ordered by creation time. If the clock was set back, a reply would otherwise precede the comment it
 // answers, and clients that ask for changes since a time would miss some (docs/decisions/0026-clocks.md).
@@ -32,6 +33,6 @@ export async function nextTimeInThread(ctx: Context, tx: Transaction, partition:
 
 /** The time of the next thread in a room, as `timeAfter`. `partition` is the room's. */
 export async function nextTimeInRoom(ctx: Context, tx: Transaction, partition: string): Promise<number> {
-  const stats = await tx.unguarded.get(partition, STATS_KEY);
-  return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, (JSON.parse(stats) as RoomStats).lastActivityAt);
+  const stats = await readRecord<RoomStats>(tx.unguarded, partition, STATS_KEY);
+  return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, stats.lastActivityAt);
 }

@@ -8,6 +8,7 @@ import { requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { scanSlices } from '../records/scan.ts';
 
 /** The public view of a thread, and its JSON text. */
@@ -39,7 +40,7 @@ export function parseThread(text: string | undefined): Readonly<ThreadRecord> {
   if (text === undefined) throw threadNotFound();
   const cached = threadRecords.get(text);
   if (cached !== undefined) return cached;
-  const record = JSON.parse(text) as ThreadRecord;
+  const record = parseRecord<ThreadRecord>(text);
   threadRecords.set(text, record);
   return record;
 }
@@ -95,7 +96,7 @@ export async function threadUsers(ctx: Context, environmentId: string, threadId:
     const mentioned = new Set<string>();
     for await (const slice of commentSlices(ctx, partition)) {
       for (const { value: text } of slice) {
-        const { userId, mentions } = JSON.parse(text) as Comment;
+        const { userId, mentions } = parseRecord<Comment>(text);
         participants.add(userId);
         for (const mention of mentions) mentioned.add(mention);
       }

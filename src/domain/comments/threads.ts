@@ -45,6 +45,7 @@ import { recordModeration } from '../moderation/record-moderation.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
 import { roomRecordsOf, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread, timeAfter } from './thread-time.ts';
@@ -224,7 +225,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
           target: { kind: 'thread', id: threadId },
           details,
         });
-      tx.put(partition, THREAD_KEY, JSON.stringify(changed));
+      putRecord(tx, partition, THREAD_KEY, changed);
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
       const thread = presentThread(

@@ -19,6 +19,7 @@ import { changedSettings } from '../audit/changed-settings.ts';
 import type { Context } from '../context.ts';
 import { findPartlyDeleted, finishDeletion, isPartlyDeleted, markDeletion } from './unfinished-work.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from '../records/partitions.ts';
+import { putRecord, readRecords } from '../records/record.ts';
 import { putFirstSecret } from '../access/signing-keys.ts';
 import { newStreamId, streamOf } from '../events/streams.ts';
 import { markCounted } from '../quotas/usage-count.ts';
@@ -82,7 +83,7 @@ function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => 
       updatedAt: at,
     };
     tx.put(SLUGS, slug, environment.id);
-    tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
+    putRecord(tx, ENVIRONMENTS, environment.id, environment);
     markOrderComplete(tx, environment.id);
     markCounted(tx, environment.id);
     const target = { kind: 'environment', id: environment.id } as const;
@@ -137,7 +138,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
       settings: mergeSettings(current.settings, patch.settings ?? {}),
       updatedAt: timestamp(ctx.clock.now()),
     };
-    tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
+    putRecord(tx, ENVIRONMENTS, id, updated);
     await appendAuditRecord(ctx, tx, id, {
       action: 'environment.update',
       target: { kind: 'environment', id },
@@ -170,8 +171,8 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
   if (!isValidId(id)) throw notFound(id);
   const existed = await ctx.store.transact(async (tx) => {
     const stored = await tx.get(ENVIRONMENTS, id);
-    const keys = await tx.range(keysOf(id));
-    for (const { value } of keys) tx.delete(KEY_HASHES, (JSON.parse(value) as StoredKey).hash);
+    const keys = await readRecords<StoredKey>(tx, keysOf(id));
+    for (const { value } of keys) tx.delete(KEY_HASHES, value.hash);
     if (stored === undefined) {
       if (await isPartlyDeleted(tx, id)) return true;
       // Older versions did not record unfinished deletions.

@@ -4,6 +4,7 @@ import type { Reader, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { cancelRemovals, clearFiles } from '../files/file-jobs.ts';
 import { environmentPrefix, UNFINISHED_WORK } from '../records/partitions.ts';
+import { parseRecord, putRecord } from '../records/record.ts';
 import { scanPartitions, scanSlices } from '../records/scan.ts';
 
 /**
@@ -34,7 +35,7 @@ const SLICE_LENGTH = 2 * 1024 * 1024;
 /** Records that everything in an environment is to be removed, which `finishDeletion` and `sweepUnfinishedWork` do. */
 export function markDeletion(tx: Transaction, { id, slug }: Pick<Environment, 'id' | 'slug'>, now: number): void {
   const work: UnfinishedWork = { by: 'deletion', slug, at: now, emptied: false };
-  tx.put(UNFINISHED_WORK, id, JSON.stringify(work));
+  putRecord(tx, UNFINISHED_WORK, id, work);
 }
 
 /** Whether an environment was deleted and is not completely removed yet. */
@@ -145,7 +146,7 @@ export class ImportMarker {
   }
 }
 
-const parse = (stored: string): UnfinishedWork => JSON.parse(stored) as UnfinishedWork;
+const parse = parseRecord<UnfinishedWork>;
 const isPendingDeletion = ({ by, emptied }: UnfinishedWork): boolean => by === 'deletion' && !emptied;
 const importWasRemoved = (): CollabError =>
   new CollabError(

@@ -1,6 +1,7 @@
 import type { Environment } from '../../model/environments/environment.ts';
 import type { Reader, Store } from '../../ports/store.ts';
 import { consumerCursorsOf, CONSUMERS, ENVIRONMENTS } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 import { streamOf } from './streams.ts';
 
 /** The position of a consumer in the stream of an environment. */
@@ -19,10 +20,8 @@ export async function readConsumerCursor(
   environment: Environment,
   consumer: string,
 ): Promise<number | undefined> {
-  const stored = await reader.get(consumerCursorsOf(environment.id), consumer);
-  if (stored === undefined) return undefined;
-  const { stream, seq } = JSON.parse(stored) as StoredConsumerCursor;
-  return stream === streamOf(environment) ? seq : undefined;
+  const stored = await readRecord<StoredConsumerCursor>(reader, consumerCursorsOf(environment.id), consumer);
+  return stored?.stream === streamOf(environment) ? stored.seq : undefined;
 }
 
 /** Stores the position of a consumer. No effect if the environment was deleted. */
@@ -35,7 +34,7 @@ export async function writeConsumerCursor(
   await store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) return;
     const cursor: StoredConsumerCursor = { stream: streamOf(environment), seq };
-    tx.put(consumerCursorsOf(environment.id), consumer, JSON.stringify(cursor));
+    putRecord(tx, consumerCursorsOf(environment.id), consumer, cursor);
   });
 }
 

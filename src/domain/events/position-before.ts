@@ -1,5 +1,6 @@
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Store } from '../../ports/store.ts';
+import { parseEvent } from './parse-event.ts';
 
 /**
  * Events that are read at once, and the most that are read, so that a clock that was set back does not make all of them
@@ -20,7 +21,7 @@ export async function positionBefore(store: Store, stream: string, time: string)
   for (let end = last; end > lowest;) {
     const since = Math.max(lowest, end - PAGE);
     const events = await store.events(stream, since, end - since);
-    const earlier = events.findLast(({ text }) => (JSON.parse(text) as EventEnvelope).at < time);
+    const earlier = events.findLast(({ text }) => parseEvent<EventEnvelope>(text).at < time);
     if (earlier !== undefined) return earlier.seq;
     end = since;
   }

@@ -7,6 +7,7 @@ import type { Actor } from '../access/actor.ts';
 import { putFileJob } from './file-jobs.ts';
 import { findFile } from './find-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { countUsage } from '../quotas/usage.ts';
 
 /** The ids without duplicates, in their order. Throws `invalid_request` if there are more than a comment may have. */
@@ -44,7 +45,7 @@ async function linkAttachments(
     if (file.commentId !== null && file.commentId !== commentId)
       throw new CollabError('attachment_linked', `The attachment ${id} is linked to another comment`);
     if (file.commentId === null || (file.held === true && !held)) {
-      tx.put(filesOf(environmentId), id, JSON.stringify({ ...file, commentId, held: held || undefined } as StoredFile));
+      putRecord(tx, filesOf(environmentId), id, { ...file, commentId, held: held || undefined } as StoredFile);
       tx.delete(unlinkedOf(environmentId), id);
     }
     linked.push(file.attachment);
@@ -93,7 +94,7 @@ export async function releaseAttachments(
     const file = await findFile(tx, environmentId, id);
     if (file?.held !== true) continue;
     const { held: _, ...released } = file;
-    tx.put(filesOf(environmentId), id, JSON.stringify(released));
+    putRecord(tx, filesOf(environmentId), id, released);
   }
 }
 

@@ -5,6 +5,7 @@ import { userKey } from '../access/access.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { findFile } from './find-file.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 
 /**
  * The kinds of jobs, in the order in which they are done:
@@ -163,6 +164,6 @@ async function markNoThumbnail(ctx: Context, environmentId: string, fileId: stri
   await ctx.store.transact(async (tx) => {
     const file = await findFile(tx, environmentId, fileId);
     if (file !== undefined)
-      tx.put(filesOf(environmentId), fileId, JSON.stringify({ ...file, noThumbnail: true } satisfies StoredFile));
+      putRecord(tx, filesOf(environmentId), fileId, { ...file, noThumbnail: true } satisfies StoredFile);
   });
 }

@@ -2,6 +2,7 @@ import type { StoredFile } from '../../model/attachment.ts';
 import { ID_PATTERN } from '../../model/id.ts';
 import type { Reader } from '../../ports/store.ts';
 import { filesOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 
 /** The record of a file; undefined if there is none, also for text that cannot be an id. */
 export async function findFile(
@@ -9,6 +10,5 @@ export async function findFile(
   environmentId: string,
   fileId: string,
 ): Promise<StoredFile | undefined> {
-  const stored = ID_PATTERN.test(fileId) ? await reader.get(filesOf(environmentId), fileId) : undefined;
-  return stored === undefined ? undefined : (JSON.parse(stored) as StoredFile);
+  return ID_PATTERN.test(fileId) ? readRecord<StoredFile>(reader, filesOf(environmentId), fileId) : undefined;
 }

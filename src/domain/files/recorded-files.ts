@@ -1,6 +1,7 @@
 import type { StoredFile } from '../../model/attachment.ts';
 import { fileOfThumbnail } from './file-jobs.ts';
 import { ENVIRONMENTS } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 
 /** The files that a store has records of, collected record by record. */
 export class RecordedFiles {
@@ -14,7 +15,7 @@ export class RecordedFiles {
     const [, environmentId] = /^e\/([^/]+)\/files$/.exec(partition) ?? [];
     if (environmentId === undefined) return;
     const files = this.#hashes.get(environmentId) ?? new Map<string, string>();
-    this.#hashes.set(environmentId, files.set(key, (JSON.parse(value) as StoredFile).sha256));
+    this.#hashes.set(environmentId, files.set(key, parseRecord<StoredFile>(value).sha256));
   }
 
   /** Whether a blob is a recorded file or the thumbnail of one. Valid once every record was added. */

@@ -5,7 +5,7 @@ import { appendAuditRecord } from '../audit/audit.ts';
 import type { Reader } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { filesOf } from '../records/partitions.ts';
-import { scanEntries } from '../records/scan.ts';
+import { scanRecords } from '../records/record.ts';
 import { removeFile } from './attachments.ts';
 import { findFile } from './find-file.ts';
 
@@ -26,8 +26,8 @@ export async function* listUploads(
   environment: Environment,
   unlinked: boolean,
 ): AsyncGenerator<UploadView> {
-  for await (const { value } of scanEntries(ctx.store, filesOf(environment.id))) {
-    const upload = viewOf(JSON.parse(value) as StoredFile);
+  for await (const { value } of scanRecords<StoredFile>(ctx.store, filesOf(environment.id))) {
+    const upload = viewOf(value);
     if (!unlinked || upload.commentId === null) yield upload;
   }
 }

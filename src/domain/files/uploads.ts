@@ -16,6 +16,7 @@ import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
 import { StagedFile, type TypeSource } from './staged-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { consumeQuota, requireQuotaLeft } from '../quotas/usage.ts';
 
 /** The properties of a file that are known before its first byte. */
@@ -196,7 +197,7 @@ export class Upload {
     try {
       await this.#staged.commit();
       await this.#ctx.store.transact((tx) => {
-        tx.put(filesOf(environmentId), id, JSON.stringify(file));
+        putRecord(tx, filesOf(environmentId), id, file);
         tx.put(unlinkedOf(environmentId), id, '1');
         consumeQuota(tx, this.#actor, file.uploadedBy, 'uploadBytes', file.attachment.sizeBytes);
         if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);

@@ -31,3 +31,12 @@ export function parseJson(text: string, what: string): unknown {
     );
   }
 }
+
+/** The value of JSON text that may be anything, such as that of a damaged record; undefined if it is not valid JSON. */
+export function jsonOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

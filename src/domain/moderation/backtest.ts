@@ -7,6 +7,7 @@ import type { FilterOutcome, Filters } from '../../ports/filters.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 
 /** Which comments to test. */
@@ -48,9 +49,9 @@ export async function* backtest(
   { since, limit, setTime }: BacktestOptions,
 ): AsyncIterable<BacktestResult> {
   for (const { partition, key, startsThread } of await findLatest(store, environment.id, since, limit)) {
-    const [storedThread, stored] = [await store.get(partition, THREAD_KEY), await store.get(partition, key)];
-    if (storedThread === undefined || stored === undefined) continue;
-    const [thread, comment] = [JSON.parse(storedThread) as ThreadRecord, JSON.parse(stored) as Comment];
+    const thread = await readRecord<ThreadRecord>(store, partition, THREAD_KEY);
+    const comment = await readRecord<Comment>(store, partition, key);
+    if (thread === undefined || comment === undefined) continue;
     setTime(Date.parse(comment.createdAt));
     yield {
       roomId: thread.roomId,

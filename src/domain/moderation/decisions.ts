@@ -19,6 +19,7 @@ import { releaseAttachments, removeAttachments, removeHeldAttachments } from '..
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { requireItem } from './items.ts';
 import { emitApproved, emitRejected } from './notices.ts';
 import { readReports, replaceItem, publishedComment } from './queue.ts';
@@ -159,7 +160,7 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
   const record = location === undefined ? undefined : await tx.get(location.partition, THREAD_KEY);
   if (location === undefined || text === undefined || record === undefined)
     throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
-  const current = JSON.parse(text) as Comment;
+  const current = parseRecord<Comment>(text);
   const { attachments } = held;
   await removeAttachments(
     tx,

@@ -20,6 +20,7 @@ import { withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { requireFreeCommentId } from './free-ids.ts';
 import { takeHeldEdit } from './held-edit.ts';
@@ -124,7 +125,7 @@ async function holdEdit(
       : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
   if (location === undefined || text === undefined || record === undefined)
     throw new CollabError('comment_not_found', 'Comment not found');
-  const current = JSON.parse(text) as Comment;
+  const current = parseRecord<Comment>(text);
   const { roomId } = parseThread(record);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');

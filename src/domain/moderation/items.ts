@@ -11,6 +11,7 @@ import { checkId } from '../input/bounds.ts';
 import type { ListQuery, Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { moderationIndexOf, moderationOf } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { authorPrefix, findItem, readReports, publishedComment, statePrefix } from './queue.ts';
 
 /**
@@ -29,7 +30,7 @@ export async function listItems(ctx: Context, actor: Actor, query: ListQuery): P
     prefix: statePrefix(state),
     isFiltered: true,
     parse: ({ value }) => {
-      const item = JSON.parse(value) as ModerationItem;
+      const item = parseRecord<ModerationItem>(value);
       return isShown(item) ? item : null;
     },
     updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,

@@ -8,6 +8,7 @@ import type { Actor } from '../access/actor.ts';
 import { findLocation } from '../comments/comment-location.ts';
 import { removeHeldAttachments } from '../files/attachments.ts';
 import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
+import { putRecord, readRecord, readRecords } from '../records/record.ts';
 import { emitGone } from './notices.ts';
 
 /** The most items of held content that wait for a decision in an environment, and of one user. */
@@ -61,7 +62,7 @@ const keyOf = (item: ModerationItem): string =>
 export function putItem(tx: Transaction, environmentId: string, item: ModerationItem, unbounded = false): void {
   const index = moderationIndexOf(environmentId);
   const key = keyOf(item);
-  tx.put(moderationOf(environmentId), key, JSON.stringify(item));
+  putRecord(tx, moderationOf(environmentId), key, item);
   tx.put(index, idKey(item.id), key);
   tx.put(index, targetKey(item), item.id);
   tx.put(index, authorKey(item), item.id);
@@ -114,8 +115,7 @@ export async function findItem(
   itemId: string,
 ): Promise<ModerationItem | undefined> {
   const key = ID_PATTERN.test(itemId) ? await reader.get(moderationIndexOf(environmentId), idKey(itemId)) : undefined;
-  const text = key === undefined ? undefined : await reader.get(moderationOf(environmentId), key);
-  return text === undefined ? undefined : (JSON.parse(text) as ModerationItem);
+  return key === undefined ? undefined : readRecord<ModerationItem>(reader, moderationOf(environmentId), key);
 }
 
 /** The undecided item of a kind about a comment; undefined also for text that cannot be an id. */
@@ -164,8 +164,9 @@ export async function listHeldItems(
   const items: ModerationItem[] = [];
   for (const { key } of await reader.range(index, { prefix })) {
     // The rest of the key is the same for an item that is held.
-    const text = await reader.get(moderationOf(environmentId), statePrefix('held') + key.slice(prefix.length));
-    if (text !== undefined) items.push(JSON.parse(text) as ModerationItem);
+    const heldKey = statePrefix('held') + key.slice(prefix.length);
+    const item = await readRecord<ModerationItem>(reader, moderationOf(environmentId), heldKey);
+    if (item !== undefined) items.push(item);
   }
   return items;
 }
@@ -261,9 +262,9 @@ export async function readReports(
   { keptReports, commentId, createdAt, decidedAt }: ModerationItem,
 ): Promise<readonly Report[]> {
   if (keptReports !== undefined) return keptReports;
-  const entries = await reader.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_READ_REPORTS });
-  const reports = entries
-    .map(({ value }) => JSON.parse(value) as Report)
+  const bounds = { prefix: `${commentId}/`, limit: MAX_READ_REPORTS };
+  const reports = (await readRecords<Report>(reader, reportsOf(environmentId), bounds))
+    .map(({ value }) => value)
     .filter((report) => report.createdAt >= createdAt && (decidedAt === null || report.createdAt <= decidedAt));
   return reports.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(-MAX_SHOWN_REPORTS);
 }
@@ -304,9 +305,9 @@ export async function publishedComment(
   { commentId, comment }: ModerationItem,
 ): Promise<Comment | null> {
   const location = await findLocation(reader, environmentId, commentId);
-  const text = location === undefined ? undefined : await reader.get(location.partition, location.key);
-  const current = text === undefined ? null : (JSON.parse(text) as Comment);
-  return current === null || (comment !== null && comment.createdAt !== current.createdAt) ? null : current;
+  const current =
+    location === undefined ? undefined : await readRecord<Comment>(reader, location.partition, location.key);
+  return current === undefined || (comment !== null && comment.createdAt !== current.createdAt) ? null : current;
 }
 
 /** The key of a report in `reportsOf`. `reporter` is unique among users and keys. */

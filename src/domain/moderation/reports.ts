@@ -13,6 +13,7 @@ import { type Idempotency, type IdempotentResponse, withIdempotency } from '../i
 import { checkId } from '../input/bounds.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { reportsOf } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { emitReported } from './notices.ts';
 import { findOpenItem, lastDecisionOnReports, putItem, replaceItem, reportKey } from './queue.ts';
@@ -44,25 +45,21 @@ export async function reportComment(
     const { comment, thread } = await requireComment(tx, environmentId, commentId);
     requireChange(actor, thread.roomId);
     if (userId !== null) await requireKnownAuthor(ctx, tx, actor, userId);
-    const earlier = await tx.get(reportsOf(environmentId), key);
+    const earlier = await readRecord<Report>(tx, reportsOf(environmentId), key);
     const item = await findOpenItem(tx, environmentId, 'report', commentId);
-    if (
-      earlier !== undefined &&
-      (await counts(tx, actor, JSON.parse(earlier) as Report, { item, comment, roomId: thread.roomId }))
-    ) {
-      return { status: 200, body: `{"report":${earlier}}` };
+    if (earlier !== undefined && (await counts(tx, actor, earlier, { item, comment, roomId: thread.roomId }))) {
+      return { status: 200, body: JSON.stringify({ report: earlier }) };
     }
     const now = ctx.clock.now();
     const body = item === undefined || item.comment?.body === comment.body ? {} : { body: comment.body };
     const report: Report = { commentId, userId, reason, ...body, createdAt: timestamp(now) };
-    const text = JSON.stringify(report);
-    tx.put(reportsOf(environmentId), key, text);
+    putRecord(tx, reportsOf(environmentId), key, report);
     const counted =
       item === undefined ? reportItem(actor, thread.roomId, comment, now) : { ...item, reports: item.reports + 1 };
     if (item === undefined) putItem(tx, environmentId, counted);
     else replaceItem(tx, environmentId, item, counted);
     emitReported(tx, actor, counted, counted.comment ?? comment, now);
-    return { status: 201, body: `{"report":${text}}` };
+    return { status: 201, body: JSON.stringify({ report }) };
   });
 }
 

@@ -2,6 +2,7 @@ import { timestamp } from '../../lib/clock.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Context } from '../context.ts';
 import { moderationOf } from '../records/partitions.ts';
+import { readRecords } from '../records/record.ts';
 import { findItem, removeItem, statePrefix } from './queue.ts';
 
 /** How long decided items are kept, and reports of comments that were deleted, in milliseconds. */
@@ -28,13 +29,13 @@ async function sweep(
   const end = `${prefix}${timestamp(ctx.clock.now() - KEPT_MS)}`;
   let removed = 0;
   for (let after: string | undefined; ;) {
-    const slice = await ctx.store.range(moderationOf(environmentId), {
+    const slice = await readRecords<ModerationItem>(ctx.store, moderationOf(environmentId), {
       prefix,
       limit: SLICE,
       ...(after === undefined ? {} : { after }),
     });
     const old = slice.filter(({ key }) => key < end);
-    const stale = old.map(({ value }) => JSON.parse(value) as ModerationItem).filter(isStale);
+    const stale = old.map(({ value }) => value).filter(isStale);
     if (stale.length > 0) {
       await ctx.store.transact(async (tx) => {
         for (const found of stale) {

@@ -7,6 +7,7 @@ import { locationOf } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { DELETIONS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 import { addNotification, notificationId, notificationKey } from './notification-records.ts';
 import {
   isWithdrawn,
@@ -39,8 +40,7 @@ export async function readCurrent(
   if ((await tx.get(partition, THREAD_KEY)) === undefined) return undefined;
   await tx.get(partition, DELETIONS_KEY);
   const location = await locationOf(tx.unguarded, environmentId, id);
-  const text = location === undefined ? undefined : await tx.unguarded.get(location.partition, location.key);
-  return text === undefined ? undefined : (JSON.parse(text) as Comment);
+  return location === undefined ? undefined : readRecord<Comment>(tx.unguarded, location.partition, location.key);
 }
 
 /**

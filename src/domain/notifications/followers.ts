@@ -3,6 +3,7 @@ import type { SubscriptionState } from '../../model/notification.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, escapeId, followersOf, threadRecordsOf, unescapeId } from '../records/partitions.ts';
+import { parseRecord, putRecord, scanRecords } from '../records/record.ts';
 import { scanEntries } from '../records/scan.ts';
 
 // Who follows a thread is kept up to date event by event, so that a new comment does not read all earlier ones.
@@ -50,7 +51,7 @@ export function readFollowers({ store }: Context, environmentId: string, threadI
       if (key === COMPLETE_KEY) isComplete = true;
       else if (key.startsWith(PARTICIPANT_PREFIX))
         participants.set(unescapeId(key.slice(PARTICIPANT_PREFIX.length)), parseParticipation(value));
-      else choices.set(unescapeId(key.slice(SUBSCRIPTION_PREFIX.length)), JSON.parse(value) as ThreadSubscription);
+      else choices.set(unescapeId(key.slice(SUBSCRIPTION_PREFIX.length)), parseRecord<ThreadSubscription>(value));
     }
     return { isComplete, participants, choices };
   });
@@ -67,8 +68,9 @@ export async function findParticipants(
   until: string,
 ): Promise<Map<string, Participation>> {
   const participants = new Map<string, Participation>();
-  for await (const { value } of scanEntries(store, threadRecordsOf(environmentId, threadId), COMMENT_PREFIX)) {
-    const { userId, createdAt } = JSON.parse(value) as Comment;
+  const partition = threadRecordsOf(environmentId, threadId);
+  for await (const { value } of scanRecords<Comment>(store, partition, COMMENT_PREFIX)) {
+    const { userId, createdAt } = value;
     if (createdAt <= until && !participants.has(userId)) participants.set(userId, { seq: 0, at: createdAt });
   }
   return participants;
@@ -98,7 +100,7 @@ export function putThreadSubscription(
   userId: string,
   choice: ThreadSubscription,
 ): void {
-  tx.put(followersOf(environmentId, threadId), SUBSCRIPTION_PREFIX + escapeId(userId), JSON.stringify(choice));
+  putRecord(tx, followersOf(environmentId, threadId), SUBSCRIPTION_PREFIX + escapeId(userId), choice);
 }
 
 function parseParticipation(text: string): Participation {

@@ -7,7 +7,7 @@ import {
   type NotificationsRead,
   READ_IDS,
 } from '../../model/notification.ts';
-import { inScope, type RoomScope } from '../../model/room.ts';
+import { inScope } from '../../model/room.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
@@ -18,7 +18,7 @@ import { InputSchema, validate } from '../input/validate.ts';
 import type { ListQuery } from '../lists/list-query.ts';
 import { readPage, type TextPage } from '../lists/paging.ts';
 import { inboxOf } from '../records/partitions.ts';
-import { scanEntries } from '../records/scan.ts';
+import { RecordText, scanRecords } from '../records/record.ts';
 import {
   keyOfNotification,
   readNotification,
@@ -47,19 +47,26 @@ export async function listNotifications(
   const isUnreadOnly = query.filters.unread === true;
   const isReadOnly = query.filters.unread === false;
   const count = await visibleUnread(ctx.store, actor, userId);
-  return readPage<string>(ctx.store, { ...query, sort: 'createdAt' }, limitsOf(actor.environment).listHardCap, {
-    partition: inbox,
-    prefix: isUnreadOnly ? UNREAD_PREFIX : SHOWN_PREFIX,
-    isFiltered: isReadOnly,
-    load: async ({ key, value }) => {
-      const text = isUnreadOnly ? await ctx.store.get(inbox, SHOWN_PREFIX + key.slice(UNREAD_PREFIX.length)) : value;
-      if (text === undefined || !isVisible(actor.rooms, text)) return null;
-      return isReadOnly && (JSON.parse(text) as Notification).readAt === null ? null : text;
+  return readPage<RecordText<Notification>>(
+    ctx.store,
+    { ...query, sort: 'createdAt' },
+    limitsOf(actor.environment).listHardCap,
+    {
+      partition: inbox,
+      prefix: isUnreadOnly ? UNREAD_PREFIX : SHOWN_PREFIX,
+      isFiltered: isReadOnly,
+      load: async ({ key, value }) => {
+        const text = isUnreadOnly ? await ctx.store.get(inbox, SHOWN_PREFIX + key.slice(UNREAD_PREFIX.length)) : value;
+        if (text === undefined) return null;
+        const record = new RecordText<Notification>({ value: text });
+        if (actor.rooms !== null && !inScope(actor.rooms, record.value.roomId)) return null;
+        return isReadOnly && record.value.readAt === null ? null : record;
+      },
+      updatedAt: ({ value }) => value.updatedAt,
+      text: ({ text }) => text,
+      head: `{"unreadCount":${count},"items":`,
     },
-    updatedAt: (text) => (JSON.parse(text) as Notification).updatedAt,
-    text: (text) => text,
-    head: `{"unreadCount":${count},"items":`,
-  });
+  );
 }
 
 /** More unread notifications than this are marked in several commits. */
@@ -154,11 +161,7 @@ function emitRead(tx: Transaction, actor: Actor, data: NotificationsRead, now: n
 async function visibleUnread(reader: Reader, { environment, rooms }: Actor, userId: string): Promise<number> {
   if (rooms === null) return unreadCount(reader, environment.id, userId);
   let count = 0;
-  for await (const { value } of scanEntries(reader, inboxOf(environment.id, userId), UNREAD_PREFIX))
-    if (inScope(rooms, JSON.parse(value) as string)) count++;
+  for await (const { value: roomId } of scanRecords<string>(reader, inboxOf(environment.id, userId), UNREAD_PREFIX))
+    if (inScope(rooms, roomId)) count++;
   return count;
-}
-
-function isVisible(rooms: RoomScope, text: string): boolean {
-  return rooms === null || inScope(rooms, (JSON.parse(text) as Notification).roomId);
 }

@@ -3,6 +3,7 @@ import { TIME_LENGTH, timeKey } from '../../lib/ids.ts';
 import type { Notification } from '../../model/notification.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { inboxOf } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 
 /** Prefix of the notifications that the inbox shows. */
 export const SHOWN_PREFIX = 'n/';
@@ -53,9 +54,8 @@ export async function readNotification(
 ): Promise<StoredNotification | undefined> {
   const inbox = inboxOf(environmentId, userId);
   for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
-    const text = await reader.get(inbox, prefix + key);
-    if (text !== undefined)
-      return { key, inApp: prefix === SHOWN_PREFIX, notification: JSON.parse(text) as Notification };
+    const notification = await readRecord<Notification>(reader, inbox, prefix + key);
+    if (notification !== undefined) return { key, inApp: prefix === SHOWN_PREFIX, notification };
   }
   return undefined;
 }
@@ -81,9 +81,9 @@ export function addNotification(
   { key, inApp, notification }: StoredNotification,
 ): void {
   const inbox = inboxOf(environmentId, notification.userId);
-  tx.put(inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, JSON.stringify(notification));
+  putRecord(tx, inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, notification);
   if (!inApp || notification.readAt !== null) return;
-  tx.put(inbox, UNREAD_PREFIX + key, JSON.stringify(notification.roomId));
+  putRecord(tx, inbox, UNREAD_PREFIX + key, notification.roomId);
   countUnread(tx, inbox, 1);
 }
 
@@ -95,7 +95,7 @@ export function replaceNotification(
   after: Notification,
 ): void {
   const inbox = inboxOf(environmentId, before.userId);
-  tx.put(inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, JSON.stringify(after));
+  putRecord(tx, inbox, (inApp ? SHOWN_PREFIX : HIDDEN_PREFIX) + key, after);
   if (inApp && before.readAt === null && after.readAt !== null) dropUnread(tx, inbox, key);
 }
 

@@ -1,5 +1,6 @@
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { notifiedOf } from '../records/partitions.ts';
+import { putRecord, readRecord, readRecords } from '../records/record.ts';
 
 // Who was notified of each comment, so that an edit notifies nobody twice, a repeated event nobody again, and the
 // removal of a comment finds its notifications. A record is written in the commit of the notifications that it names.
@@ -58,19 +59,19 @@ export async function readNotified(
   threadId: string,
   commentId: string,
 ): Promise<NotifiedEntry[]> {
-  const entries = await reader.range(notifiedOf(environmentId, threadId), { prefix: `${commentId}~` });
-  return entries.map(({ key, value }) => ({ key, ...(JSON.parse(value) as NotifiedUsers) }));
+  const partition = notifiedOf(environmentId, threadId);
+  const records = await readRecords<NotifiedUsers>(reader, partition, { prefix: `${commentId}~` });
+  return records.map(({ key, value }) => ({ key, ...value }));
 }
 
 /** The record with this key; undefined if there is none. */
-export async function readNotifiedUsers(
+export function readNotifiedUsers(
   reader: Pick<Reader, 'get'>,
   environmentId: string,
   threadId: string,
   key: string,
 ): Promise<NotifiedUsers | undefined> {
-  const stored = await reader.get(notifiedOf(environmentId, threadId), key);
-  return stored === undefined ? undefined : (JSON.parse(stored) as NotifiedUsers);
+  return readRecord<NotifiedUsers>(reader, notifiedOf(environmentId, threadId), key);
 }
 
 /** Writes a record, which replaces one with the same key. */
@@ -81,5 +82,5 @@ export function putNotified(
   key: string,
   notified: NotifiedUsers,
 ): void {
-  tx.put(notifiedOf(environmentId, threadId), key, JSON.stringify(notified));
+  putRecord(tx, notifiedOf(environmentId, threadId), key, notified);
 }

@@ -3,6 +3,7 @@ import type { User } from '../../model/user.ts';
 import { inScope } from '../../model/room.ts';
 import type { Reader } from '../../ports/store.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 import type { ThreadSubscription, Participation } from './followers.ts';
 import { IN_APP, readSettings } from './settings.ts';
 
@@ -111,10 +112,10 @@ export async function readRecipient(
   environmentId: string,
   userId: string,
 ): Promise<RecipientUser> {
-  const stored = await reader.get(usersOf(environmentId), escapeId(userId));
+  const user = await readRecord<User>(reader, usersOf(environmentId), escapeId(userId));
   const settings = await readSettings(reader, environmentId, userId);
   return {
-    user: stored === undefined ? null : (JSON.parse(stored) as User),
+    user: user ?? null,
     inApp: settings[IN_APP] ?? { mention: true, reply: true },
   };
 }

@@ -2,6 +2,7 @@ import { timeKey } from '../../lib/ids.ts';
 import { NOTIFICATION_TTL_MS } from '../../model/notification.ts';
 import type { Context } from '../context.ts';
 import { followersOf, inboxOf, notifiedOf } from '../records/partitions.ts';
+import { readRecords } from '../records/record.ts';
 import {
   HIDDEN_PREFIX,
   notificationKey,
@@ -28,14 +29,9 @@ export async function removeCommentNotifications(
 /** Removes the notifications of a deleted thread, and the records of its followers. */
 export async function removeThreadNotifications(ctx: Context, environmentId: string, threadId: string): Promise<void> {
   const partition = notifiedOf(environmentId, threadId);
-  for (
-    let page = await ctx.store.range(partition, { limit: SLICE });
-    page.length > 0;
-    page = await ctx.store.range(partition, { limit: SLICE })
-  ) {
-    for (const { key, value } of page)
-      await removeEntry(ctx, environmentId, threadId, { key, ...(JSON.parse(value) as NotifiedUsers) });
-  }
+  const oldest = () => readRecords<NotifiedUsers>(ctx.store, partition, { limit: SLICE });
+  for (let page = await oldest(); page.length > 0; page = await oldest())
+    for (const { key, value } of page) await removeEntry(ctx, environmentId, threadId, { key, ...value });
   const followers = followersOf(environmentId, threadId);
   for (
     let page = await ctx.store.range(followers, { limit: SLICE });

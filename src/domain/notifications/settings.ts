@@ -14,6 +14,7 @@ import { requireOwnUser } from './own-user.ts';
 import type { Context } from '../context.ts';
 import { InputSchema, isRecord, validate } from '../input/validate.ts';
 import { escapeId, notificationSettingsOf } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 
 /** The channel of the inbox. */
 export const IN_APP = 'inApp';
@@ -87,8 +88,8 @@ export async function readSettings(
   environmentId: string,
   userId: string,
 ): Promise<NotificationSettings> {
-  const stored = await reader.get(notificationSettingsOf(environmentId), escapeId(userId));
-  return stored === undefined ? defaults : withDefaults(JSON.parse(stored) as StoredSettings);
+  const stored = await readRecord<StoredSettings>(reader, notificationSettingsOf(environmentId), escapeId(userId));
+  return stored === undefined ? defaults : withDefaults(stored);
 }
 
 /**
@@ -153,13 +154,14 @@ async function changeSettings(
 ): Promise<NotificationSettings> {
   const partition = notificationSettingsOf(environmentId);
   const key = escapeId(userId);
-  const stored = JSON.parse((await tx.get(partition, key)) ?? '{}') as StoredSettings;
-  const merged: Record<string, Partial<Record<NotificationKind, boolean>>> = { ...stored };
+  const merged: Record<string, Partial<Record<NotificationKind, boolean>>> = {
+    ...(await readRecord<StoredSettings>(tx, partition, key)),
+  };
   for (const [channel, kinds] of Object.entries(patch)) merged[channel] = { ...merged[channel], ...kinds };
   const settings = withDefaults(merged);
   if (Object.keys(settings).length > MAX_CHANNELS)
     throw invalid(`The settings of a user hold at most ${MAX_CHANNELS} channels`);
-  tx.put(partition, key, JSON.stringify(merged));
+  putRecord(tx, partition, key, merged);
   return settings;
 }
 

@@ -1,6 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { PLUGIN_QUEUES, pluginJobsOf } from '../records/partitions.ts';
+import { parseRecord, putRecord } from '../records/record.ts';
 
 /** Identifies a queue of a plugin in an environment. */
 export interface QueueAddress {
@@ -58,7 +59,7 @@ export function writeJob(
     if (after === undefined) tx.delete(partition, jobKey(before.id));
   }
   if (after !== undefined) {
-    tx.put(partition, jobKey(after.id), JSON.stringify(after));
+    putRecord(tx, partition, jobKey(after.id), after);
     tx.put(partition, orderKey(after), '1');
     if (after.state === 'waiting') tx.put(partition, groupKey(after), '1');
   }
@@ -72,7 +73,7 @@ export const countsKey = ({ environmentId, plugin, queue }: QueueAddress, group:
 
 function count(tx: Transaction, address: QueueAddress, group: string, change: Partial<Record<string, number>>): void {
   tx.update(PLUGIN_QUEUES, countsKey(address, group), (current) => {
-    const { waiting, dead } = current === undefined ? { waiting: 0, dead: 0 } : (JSON.parse(current) as JobCounts);
+    const { waiting, dead } = current === undefined ? { waiting: 0, dead: 0 } : parseRecord<JobCounts>(current);
     const counts: JobCounts = { waiting: waiting + (change['waiting'] ?? 0), dead: dead + (change['dead'] ?? 0) };
     return counts.waiting <= 0 && counts.dead <= 0 ? undefined : JSON.stringify(counts);
   });

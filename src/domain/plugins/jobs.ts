@@ -4,6 +4,7 @@ import type { Json } from '../../model/json.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, PLUGIN_QUEUES } from '../records/partitions.ts';
+import { parseRecord, readRecord, readRecords } from '../records/record.ts';
 import {
   groupPrefix,
   type JobCounts,
@@ -59,7 +60,7 @@ function jobOf({ id, payload, delayMs = 0, group = '' }: NewJob, now: number): S
   return {
     id,
     group,
-    payload: JSON.parse(text) as Json,
+    payload: parseRecord<Json>(text),
     attempts: 0,
     state: 'waiting',
     createdAt: timestamp(now),
@@ -74,9 +75,7 @@ export async function readJob(
   address: QueueAddress,
   id: string,
 ): Promise<StoredJob | undefined> {
-  if (!ID.test(id)) return undefined;
-  const text = await reader.get(jobsPartition(address), jobKey(id));
-  return text === undefined ? undefined : (JSON.parse(text) as StoredJob);
+  return ID.test(id) ? readRecord<StoredJob>(reader, jobsPartition(address), jobKey(id)) : undefined;
 }
 
 /** Removes a job. No effect if there is none. */
@@ -140,7 +139,7 @@ export interface JobGroup extends QueueAddress {
 /** The groups that contain jobs: of all plugins, or of one queue in one environment. Cached until any queue changes. */
 export async function jobGroups(ctx: Context, prefix = ''): Promise<readonly JobGroup[]> {
   return ctx.store.cached(`job groups ${prefix}`, [PLUGIN_QUEUES], async () =>
-    (await ctx.store.range(PLUGIN_QUEUES, { prefix })).map(({ key, value }) => groupOf(key, value)),
+    (await readRecords<JobCounts>(ctx.store, PLUGIN_QUEUES, { prefix })).map(({ key, value }) => groupOf(key, value)),
   );
 }
 
@@ -154,9 +153,9 @@ export async function countJobs(ctx: Context, { plugin, queue, environmentId }: 
   return { waiting, dead };
 }
 
-function groupOf(key: string, value: string): JobGroup {
+function groupOf(key: string, counts: JobCounts): JobGroup {
   const [plugin = '', queue = '', environmentId = '', group = ''] = key.split('~');
-  return { plugin, queue, environmentId, group, counts: JSON.parse(value) as JobCounts };
+  return { plugin, queue, environmentId, group, counts };
 }
 
 /**

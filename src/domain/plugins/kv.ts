@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Json } from '../../model/json.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, pluginKvOf } from '../records/partitions.ts';
+import { parseRecord, readRecord, readRecords } from '../records/record.ts';
 
 const KEY = /^[\x21-\x7e]{1,200}$/;
 const PREFIX = /^[\x21-\x7e]{0,200}$/;
@@ -38,8 +39,7 @@ export class PluginKv {
 
   /** The value of a key; undefined if there is none. */
   async get(key: string): Promise<Json | undefined> {
-    const text = await this.#ctx.store.get(this.#partition, checkKey(key));
-    return text === undefined ? undefined : (JSON.parse(text) as Json);
+    return readRecord<Json>(this.#ctx.store, this.#partition, checkKey(key));
   }
 
   /** Stores a value of at most 262 144 characters as JSON. */
@@ -58,7 +58,7 @@ export class PluginKv {
     const text = render(value);
     let replaced = false;
     await this.#write(key, (stored) => {
-      replaced = isDeepStrictEqual(stored === undefined ? undefined : JSON.parse(stored), expected);
+      replaced = isDeepStrictEqual(stored === undefined ? undefined : parseRecord<Json>(stored), expected);
       return replaced ? text : stored;
     });
     return replaced;
@@ -86,7 +86,8 @@ export class PluginKv {
     const text = isCached
       ? await this.#ctx.store.cached(`kv list ${this.#partition} ${limit} ${prefix}`, [this.#partition], read)
       : await read();
-    return JSON.parse(text) as { key: string; value: Json }[];
+    // Text is cached, and parsed for each caller, who may change the values.
+    return parseRecord<{ key: string; value: Json }[]>(text);
   }
 
   /** Whether there is a key with this prefix. Cached until the storage changes. */
@@ -105,8 +106,11 @@ export class PluginKv {
    */
   listedUnder(prefix: string, field: string): Promise<ReadonlySet<string> | null> {
     return this.#ctx.store.cached(`kv listed ${this.#partition} ${field} ${prefix}`, [this.#partition], async () => {
-      const entries = await this.#ctx.store.range(this.#partition, { prefix, limit: MAX_CACHED + 1 });
-      const lists = entries.map(({ value }) => (JSON.parse(value) as Record<string, unknown> | null)?.[field]);
+      const entries = await readRecords<Record<string, unknown> | null>(this.#ctx.store, this.#partition, {
+        prefix,
+        limit: MAX_CACHED + 1,
+      });
+      const lists = entries.map(({ value }) => value?.[field]);
       return entries.length <= MAX_CACHED && lists.every((list) => Array.isArray(list)) ? new Set(lists.flat()) : null;
     });
   }

@@ -4,7 +4,8 @@ import type { P2pRecord } from '../../model/p2p-state.ts';
 import type { Store, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, filesOf, P2P_RECORD_KEY, p2pOf, threadRecordsOf, usageOf } from '../records/partitions.ts';
-import { scanEntries, scanPartitions } from '../records/scan.ts';
+import { readRecord, scanRecords } from '../records/record.ts';
+import { scanPartitions } from '../records/scan.ts';
 import { noUsage, parseUsage, renderUsage, TOTAL_KEY, type Usage, type UsageKind, userUsageKey } from './usage.ts';
 
 /** Exists once everything was counted: stores of earlier versions have content without counts. */
@@ -57,18 +58,14 @@ export async function recountUsage(ctx: Context, environmentId: string): Promise
 export async function countAll(store: Store, environmentId: string): Promise<Counts> {
   const counts: Counts = new Map();
   for await (const partition of scanPartitions(store, threadRecordsOf(environmentId, ''))) {
-    for await (const { value } of scanEntries(store, partition, COMMENT_PREFIX))
-      add(counts, (JSON.parse(value) as Comment).userId, 'comments', 1);
+    for await (const { value } of scanRecords<Comment>(store, partition, COMMENT_PREFIX))
+      add(counts, value.userId, 'comments', 1);
   }
-  for await (const { value } of scanEntries(store, filesOf(environmentId))) {
-    const { uploadedBy, attachment } = JSON.parse(value) as StoredFile;
-    add(counts, uploadedBy, 'uploadBytes', attachment.sizeBytes);
-  }
+  for await (const { value } of scanRecords<StoredFile>(store, filesOf(environmentId)))
+    add(counts, value.uploadedBy, 'uploadBytes', value.attachment.sizeBytes);
   for await (const partition of scanPartitions(store, p2pOf(environmentId, ''))) {
-    const stored = await store.get(partition, P2P_RECORD_KEY);
-    if (stored === undefined) continue;
-    const { updatedBy, sizeBytes } = JSON.parse(stored) as P2pRecord;
-    add(counts, updatedBy, 'stateBytes', sizeBytes);
+    const state = await readRecord<P2pRecord>(store, partition, P2P_RECORD_KEY);
+    if (state !== undefined) add(counts, state.updatedBy, 'stateBytes', state.sizeBytes);
   }
   return counts;
 }

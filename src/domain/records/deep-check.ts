@@ -9,7 +9,9 @@ import type { AuditChain } from '../audit/chain.ts';
 import { verifyChain } from '../audit/verify.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { listEnvironments } from '../environments/environments.ts';
+import { jsonOrUndefined } from '../input/json.ts';
 import { filesOf } from './partitions.ts';
+import { parseRecord } from './record.ts';
 import { scanEntries, scanPartitions, scanSlices } from './scan.ts';
 import { streamOf } from '../events/streams.ts';
 
@@ -112,7 +114,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
 
 async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
   for await (const { key, value } of scanEntries(ctx.store, filesOf(environmentId))) {
-    const fault = isJson(value) ? await checkFile(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
+    const fault = isJson(value) ? await checkFile(ctx, environmentId, key, parseRecord<StoredFile>(value)) : null;
     if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
     counts.files++;
   }
@@ -146,18 +148,9 @@ async function checkFile(
 }
 
 function isJson(text: string): boolean {
-  return parse(text) !== undefined;
+  return jsonOrUndefined(text) !== undefined;
 }
 
 function seqOf(text: string): unknown {
-  return (parse(text) as { seq?: unknown } | null | undefined)?.seq;
-}
-
-/** The value of JSON text; undefined if it is not valid JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+  return (jsonOrUndefined(text) as { seq?: unknown } | null | undefined)?.seq;
 }

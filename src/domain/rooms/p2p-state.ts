@@ -15,6 +15,7 @@ import { type Context, requireCrdt } from '../context.ts';
 import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
 import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import {
   deleteBytes,
@@ -92,7 +93,7 @@ export async function readState(
   const { id } = actor.environment;
   const partition = p2pOf(id, roomId);
   if (stateVector === null) return readWhole(ctx, id, partition, wantsBytes);
-  const record = await readRecord(ctx.store, partition);
+  const record = await readP2pRecord(ctx.store, partition);
   if (!wantsBytes(etagOf(record), record.sizeBytes > 0)) return unchanged(record);
   // Reads the bytes only when it runs, so that waiting requests hold none in memory.
   const readMissing = async (documents: Documents): Promise<P2pState> => {
@@ -110,12 +111,12 @@ async function readWhole(
   wantsBytes: Precondition,
 ): Promise<P2pState> {
   for (;;) {
-    const record = await readRecord(ctx.store, partition);
+    const record = await readP2pRecord(ctx.store, partition);
     const etag = etagOf(record);
     if (!wantsBytes(etag, record.sizeBytes > 0)) return unchanged(record);
     const base64 = record.sizeBytes === 0 ? null : ((await readBytes(ctx.store, environmentId, partition)) ?? null);
     // All must be from one commit, which reads outside a transaction do not guarantee.
-    if (etagOf(await readRecord(ctx.store, partition)) !== etag) continue;
+    if (etagOf(await readP2pRecord(ctx.store, partition)) !== etag) continue;
     if (base64 === null && record.sizeBytes > 0)
       throw new Error(`the bytes of the shared state in ${partition} are missing`);
     return { record, etag, base64, unchanged: false };
@@ -149,10 +150,10 @@ export async function writeState(
   }
   return locks.run(partition, async () => {
     // Before the bytes of a large state are stored in vain.
-    if (bytes.byteLength > WHOLE_BYTES) requirePrecondition(precondition, await readRecord(ctx.store, partition));
+    if (bytes.byteLength > WHOLE_BYTES) requirePrecondition(precondition, await readP2pRecord(ctx.store, partition));
     return withStagedBytes(ctx, environment.id, bytes, (staged) =>
       ctx.store.transact(async (tx) => {
-        const before = await readRecord(tx, partition);
+        const before = await readP2pRecord(tx, partition);
         requirePrecondition(precondition, before);
         return putState(ctx, tx, actor, roomId, before, { bytes, merges: 0 }, staged);
       }),
@@ -180,7 +181,7 @@ async function mergeState(
     if (before.sizeBytes === next.bytes.byteLength && before.digest === digestOf(next.bytes)) return unchanged(before);
     const written = await withStagedBytes(ctx, actor.environment.id, next.bytes, (staged) =>
       ctx.store.transact(async (tx) => {
-        const current = await readRecord(tx, partition);
+        const current = await readP2pRecord(tx, partition);
         return etagOf(current) === etagOf(before) ? putState(ctx, tx, actor, roomId, current, next, staged) : null;
       }),
     );
@@ -221,12 +222,19 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
   const partition = p2pOf(actor.environment.id, roomId);
   await locks.run(partition, () =>
     ctx.store.transact(async (tx) => {
-      const before = await readRecord(tx, partition);
+      const before = await readP2pRecord(tx, partition);
       if (before.sizeBytes === 0) return;
       await deleteBytes(tx, actor.environment.id, partition, before);
       countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
       // The version continues, so that a client that has an old version can distinguish the next state from it.
-      putRecord(tx, actor, roomId, { ...noState, version: before.version + 1 }, ctx.clock.now(), 'p2p.state.cleared');
+      putP2pRecord(
+        tx,
+        actor,
+        roomId,
+        { ...noState, version: before.version + 1 },
+        ctx.clock.now(),
+        'p2p.state.cleared',
+      );
     }),
   );
   return DELETED;
@@ -235,7 +243,7 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
 /** Removes the shared state of a room, in the transaction that deletes the room. */
 export async function removeState(tx: Transaction, actor: Actor, roomId: string, now: number): Promise<void> {
   const partition = p2pOf(actor.environment.id, roomId);
-  const before = await readRecord(tx, partition);
+  const before = await readP2pRecord(tx, partition);
   if (before.version === 0) return;
   await deleteBytes(tx, actor.environment.id, partition, before);
   tx.delete(partition, P2P_RECORD_KEY);
@@ -261,9 +269,8 @@ export const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'he
 
 const etagOf = ({ version, digest }: P2pRecord): string => `"${version}-${digest}"`;
 
-async function readRecord(reader: Pick<Transaction, 'get'>, partition: string): Promise<P2pRecord> {
-  const stored = await reader.get(partition, P2P_RECORD_KEY);
-  return stored === undefined ? noState : (JSON.parse(stored) as P2pRecord);
+async function readP2pRecord(reader: Pick<Transaction, 'get'>, partition: string): Promise<P2pRecord> {
+  return (await readRecord<P2pRecord>(reader, partition, P2P_RECORD_KEY)) ?? noState;
 }
 
 function requirePrecondition(precondition: Precondition, record: P2pRecord): void {
@@ -306,7 +313,7 @@ async function putState(
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
   await putBytes(tx, environmentId, p2pOf(environmentId, roomId), before, staged);
   moveUsage(tx, actor, before, record);
-  putRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
+  putP2pRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
   return { record, etag: etagOf(record), base64: null, unchanged: false };
 }
 
@@ -319,7 +326,7 @@ function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pR
   else countUsage(tx, actor.environment.id, after.updatedBy, 'stateBytes', after.sizeBytes);
 }
 
-function putRecord(
+function putP2pRecord(
   tx: Transaction,
   actor: Actor,
   roomId: string,
@@ -327,7 +334,7 @@ function putRecord(
   now: number,
   type: EventType,
 ): void {
-  tx.put(p2pOf(actor.environment.id, roomId), P2P_RECORD_KEY, JSON.stringify(record));
+  putRecord(tx, p2pOf(actor.environment.id, roomId), P2P_RECORD_KEY, record);
   emitState(tx, actor, roomId, record, now, type);
 }
 

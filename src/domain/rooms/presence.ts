@@ -8,6 +8,7 @@ import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
+import { parseRecord, readRecord } from '../records/record.ts';
 
 /**
  * How long a user stays present after their last connection was lost. A user who reconnects within this time stays
@@ -146,10 +147,8 @@ export async function profileOf(ctx: Context, environmentId: string, userId: str
 }
 
 async function findProfile(ctx: Context, environmentId: string, userId: string): Promise<Profile | null> {
-  const stored = await ctx.store.get(usersOf(environmentId), escapeId(userId));
-  if (stored === undefined) return null;
-  const { name, avatarUrl } = JSON.parse(stored) as User;
-  return { name, avatarUrl };
+  const user = await readRecord<User>(ctx.store, usersOf(environmentId), escapeId(userId));
+  return user === undefined ? null : { name: user.name, avatarUrl: user.avatarUrl };
 }
 
 /** The public view of a user in a room. */
@@ -241,5 +240,5 @@ function renderMembership({ userId, connectionId, joinedAt, activeAt, state, sta
 }
 
 function parseMembership({ text }: SharedRecord): Membership {
-  return JSON.parse(text) as Membership;
+  return parseRecord<Membership>(text);
 }

@@ -29,6 +29,7 @@ import {
   THREAD_PREFIX,
   threadRecordsOf,
 } from '../records/partitions.ts';
+import { putRecord, readRecord, readRecords } from '../records/record.ts';
 import { requireRoom, touchRoom } from './rooms.ts';
 import { deleteComments, emitThreadDeleted } from '../comments/thread-removal.ts';
 
@@ -95,8 +96,9 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
 async function continueDeletion(ctx: Context, actor: Actor, roomId: string): Promise<void> {
   for (let finished = false; !finished;) {
     finished = await ctx.store.transact(async (tx) => {
-      const stored = await tx.get(removalsOf(actor.environment.id), deletionKey(roomId));
-      return stored === undefined || deleteThreads(ctx, tx, actor, JSON.parse(stored) as UnfinishedDeletion);
+      const removals = removalsOf(actor.environment.id);
+      const deletion = await readRecord<UnfinishedDeletion>(tx, removals, deletionKey(roomId));
+      return deletion === undefined || deleteThreads(ctx, tx, actor, deletion);
     });
   }
 }
@@ -126,11 +128,10 @@ async function deleteThreads(
   let open = 0;
   for (const { key, value: threadId } of entries.slice(0, THREADS_PER_COMMIT)) {
     tx.delete(partition, key);
-    const stored = await tx.get(threadRecordsOf(environmentId, threadId), THREAD_KEY);
-    if (stored === undefined) continue;
+    const thread = await readRecord<ThreadRecord>(tx, threadRecordsOf(environmentId, threadId), THREAD_KEY);
+    if (thread === undefined) continue;
     for (const name of [THREAD_KEY, STATS_KEY, DELETIONS_KEY])
       tx.delete(threadRecordsOf(environmentId, threadId), name);
-    const thread = JSON.parse(stored) as ThreadRecord;
     emitThreadDeleted(tx, actor, thread, now);
     removed.push(threadId);
     if (!thread.resolved) open++;
@@ -138,16 +139,12 @@ async function deleteThreads(
   await removeItemsAbout(tx, actor, { roomId }, now);
   for (let from = 0; from < removed.length; from += THREADS_PER_REMOVAL) {
     const removal: ThreadRemoval = removed.slice(from, from + THREADS_PER_REMOVAL);
-    tx.put(removals, newId('rm_', now), JSON.stringify(removal));
+    putRecord(tx, removals, newId('rm_', now), removal);
   }
   const threads = deletion.threads + removed.length;
   if (!isLast) {
     touchRoom(tx, environmentId, roomId, timestamp(now), -removed.length, -open);
-    tx.put(
-      removals,
-      deletionKey(roomId),
-      JSON.stringify({ ...deletion, threads, at: now } satisfies UnfinishedDeletion),
-    );
+    putRecord(tx, removals, deletionKey(roomId), { ...deletion, threads, at: now } satisfies UnfinishedDeletion);
     return false;
   }
   tx.delete(removals, deletionKey(roomId));
@@ -177,8 +174,7 @@ async function deleteRecords(tx: Transaction, actor: Actor, roomId: string, now:
  */
 export async function sweepRemovals(ctx: Context, environmentId: string): Promise<number> {
   let removed = 0;
-  for (const { key, value } of await ctx.store.range(removalsOf(environmentId))) {
-    const removal = JSON.parse(value) as RoomRemoval;
+  for (const { key, value: removal } of await readRecords<RoomRemoval>(ctx.store, removalsOf(environmentId))) {
     if (isDeletion(removal)) {
       if (ctx.clock.now() - removal.at < INTERRUPTED_MS) continue;
       const actor = { ...operatorActor(await environmentById(ctx, environmentId)), via: removal.via };

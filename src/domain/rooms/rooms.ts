@@ -25,8 +25,10 @@ import {
   type Page,
   parseListQuery,
 } from '../lists/list-query.ts';
+import { addMembers } from '../lists/answer-text.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from '../lists/paging.ts';
 import { ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, unescapeId } from '../records/partitions.ts';
+import { parseRecord, putRecord, readRecord } from '../records/record.ts';
 import { roomTextWithHeld } from '../comments/held-view.ts';
 import { threadList } from '../comments/thread-list.ts';
 import { commentsText, threadPartition, type ThreadView } from '../comments/thread-view.ts';
@@ -140,7 +142,7 @@ function withComments(
 ): (view: ThreadView, remaining: number) => Promise<string | null> {
   return async ({ thread, text }, remaining) => {
     const comments = await commentsText(ctx, threadPartition(environmentId, thread.id), remaining - text.length);
-    if (comments !== null) return `${text.slice(0, -1)},"comments":${comments}}`;
+    if (comments !== null) return addMembers(text, `"comments":${comments}`);
     if (remaining < MAX_PAGE_CHARS) return null;
     throw new CollabError(
       'payload_too_large',
@@ -173,7 +175,7 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
     const record = await requireRoom(tx, partition);
     if (isDeepStrictEqual(record.metadata, metadata)) return;
     const changed: RoomRecord = { ...record, metadata, updatedAt: timestamp(ctx.clock.now()) };
-    tx.put(partition, ROOM_KEY, JSON.stringify(changed));
+    putRecord(tx, partition, ROOM_KEY, changed);
   });
   const view = await roomView(ctx, actor.environment.id, roomId);
   if (view === null) throw roomNotFound();
@@ -198,9 +200,9 @@ export async function enterRoom(ctx: Context, actor: UserActor, roomId: string):
 
 /** The record of a room, read in the transaction. Throws `room_not_found`. */
 export async function requireRoom(tx: Transaction, partition: string): Promise<RoomRecord> {
-  const stored = await tx.get(partition, ROOM_KEY);
-  if (stored === undefined) throw roomNotFound();
-  return JSON.parse(stored) as RoomRecord;
+  const room = await readRecord<RoomRecord>(tx, partition, ROOM_KEY);
+  if (room === undefined) throw roomNotFound();
+  return room;
 }
 
 /**
@@ -212,7 +214,7 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
   if ((await tx.get(partition, ROOM_KEY)) !== undefined) return false;
   const record: RoomRecord = { roomId, metadata: {}, createdAt: at, updatedAt: at };
   const key = roomKey(at, roomId);
-  tx.put(partition, ROOM_KEY, JSON.stringify(record));
+  putRecord(tx, partition, ROOM_KEY, record);
   tx.put(roomsOf(environmentId), key, key.slice(key.indexOf('~') + 1));
   return true;
 }
@@ -235,7 +237,7 @@ export function touchRoom(
     const stats =
       current === undefined
         ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at }
-        : (JSON.parse(current) as RoomStats);
+        : parseRecord<RoomStats>(current);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
     return `{"threadCount":${stats.threadCount + threads},"openThreadCount":${stats.openThreadCount + openThreads},"lastActivityAt":"${lastActivityAt}"}`;
   });
@@ -250,10 +252,10 @@ function withLastActivity(stats: string, at: string): string {
 function roomView(ctx: Context, environmentId: string, roomId: string): Promise<RoomView | null> {
   const partition = roomRecordsOf(environmentId, roomId);
   return ctx.store.cached(`view ${partition}`, [partition], async () => {
-    const record = await ctx.store.get(partition, ROOM_KEY);
-    const stats = await ctx.store.get(partition, STATS_KEY);
+    const record = await readRecord<RoomRecord>(ctx.store, partition, ROOM_KEY);
+    const stats = await readRecord<RoomStats>(ctx.store, partition, STATS_KEY);
     if (record === undefined || stats === undefined) return null;
-    const room = presentRoom(JSON.parse(record) as RoomRecord, JSON.parse(stats) as RoomStats);
+    const room = presentRoom(record, stats);
     return { room, text: JSON.stringify(room) };
   });
 }

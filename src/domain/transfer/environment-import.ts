@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { ImportMarker } from '../environments/unfinished-work.ts';
 import { newStreamId } from '../events/streams.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { markOrderComplete } from '../users/user-order.ts';
 import type { ContentLine, LineOf } from './export-format.ts';
 import { FileImport } from './file-import.ts';
@@ -83,7 +84,7 @@ export class EnvironmentImport {
       if ((await tx.get(SLUGS, slug)) !== undefined)
         throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
       await this.#marker.complete(tx);
-      tx.put(ENVIRONMENTS, id, JSON.stringify(this.environment));
+      putRecord(tx, ENVIRONMENTS, id, this.environment);
       tx.put(SLUGS, slug, id);
       markOrderComplete(tx, id);
       for (const key of this.#keys) await putKey(tx, key);
@@ -114,12 +115,12 @@ export class EnvironmentImport {
 
 async function putKey(tx: Transaction, key: LineOf<'key'>['data']): Promise<void> {
   const { id, environmentId, hash, expiresAt, revokedAt } = key;
-  tx.put(keysOf(environmentId), id, JSON.stringify(key));
+  putRecord(tx, keysOf(environmentId), id, key);
   if (revokedAt !== null) return;
   // A holder of that key would reach this environment instead of the one that the key was made for.
   if ((await tx.get(KEY_HASHES, hash)) !== undefined)
     throw new CollabError('id_taken', `The key ${id} is a key of another environment`);
-  tx.put(KEY_HASHES, hash, JSON.stringify({ environmentId, keyId: id, expiresAt } satisfies KeyPointer));
+  putRecord(tx, KEY_HASHES, hash, { environmentId, keyId: id, expiresAt } satisfies KeyPointer);
 }
 
 function invalid(message: string): CollabError {

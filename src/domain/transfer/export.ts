@@ -33,6 +33,7 @@ import {
   unescapeId,
   usersOf,
 } from '../records/partitions.ts';
+import { parseRecord } from '../records/record.ts';
 import { statePrefix } from '../moderation/queue.ts';
 import { recordKind } from '../records/record-kinds.ts';
 import { readBytes } from '../rooms/state-bytes.ts';
@@ -83,7 +84,7 @@ async function* environmentLines(
   await requireKnownKinds(store, id);
   yield renderLine('environment', JSON.stringify({ ...environment, streamId: undefined }));
   for await (const { value } of scanEntries(store, signingKeysOf(id))) {
-    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret')
+    if (options.withSecrets || parseRecord<SigningKey>(value).kind !== 'secret')
       yield renderLine('signing-key', canonicalJson(value));
   }
   if (options.withSecrets)
@@ -138,7 +139,7 @@ async function* roomLines(store: Store, environmentId: string, roomId: string): 
   yield renderLine(
     'room',
     canonicalJson(record),
-    `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`,
+    `"lastActivityAt":${JSON.stringify(parseRecord<RoomStats>(stats).lastActivityAt)}`,
   );
   for await (const { value } of scanEntries(store, partition, THREAD_PREFIX))
     yield* threadLines(store, environmentId, threadRecordsOf(environmentId, value));
@@ -154,7 +155,7 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
     `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`,
   );
   for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
-    const { id } = JSON.parse(value) as Comment;
+    const { id } = parseRecord<Comment>(value);
     // Marks an id that a client chose but that looks generated, or an import would take the location from it.
     const looksGenerated = key.endsWith(`~${id}`) && decodeCommentId(environmentId, id) !== undefined;
     yield renderLine('comment', canonicalJson(value), looksGenerated ? '"chosenId":true' : '');
@@ -184,7 +185,7 @@ async function* fileLines(
   record: string,
   { onMissing }: ExportOptions,
 ): AsyncIterable<string> {
-  const { attachment } = JSON.parse(record) as StoredFile;
+  const { attachment } = parseRecord<StoredFile>(record);
   const reader = await blobs?.open(environmentId, attachment.id).catch(() => null);
   if (reader === null || reader === undefined) return onMissing(`the file ${attachment.id} (${attachment.filename})`);
   try {
@@ -203,7 +204,7 @@ async function* fileLines(
 
 /** JSON text in the form that parsing and rendering it again does not change. */
 function canonicalJson(text: string): string {
-  return JSON.stringify(JSON.parse(text));
+  return JSON.stringify(parseRecord<unknown>(text));
 }
 
 function renderLine(type: LineType, data: string, more = ''): string {

@@ -2,7 +2,7 @@ import { CollabError, invalidField } from '../../model/errors.ts';
 import { isDeeperThan } from '../../lib/json-depth.ts';
 import { type Environment, SLUG_PATTERN } from '../../model/environments/environment.ts';
 import type { Context } from '../context.ts';
-import { MAX_JSON_DEPTH } from '../input/json.ts';
+import { jsonOrUndefined, MAX_JSON_DEPTH } from '../input/json.ts';
 import { isRecord, validate } from '../input/validate.ts';
 import { recountUsage } from '../quotas/usage-count.ts';
 import { ENVIRONMENTS, SLUGS } from '../records/partitions.ts';
@@ -107,13 +107,9 @@ export class Import {
 function parse(text: string): Record<string, unknown> {
   if (isDeeperThan(text, MAX_JSON_DEPTH))
     throw invalid(`it must not nest arrays and objects more than ${MAX_JSON_DEPTH} levels deep`);
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return value;
-  } catch {
-    throw invalid('it is not valid JSON');
-  }
-  throw invalid('it must be a JSON object');
+  const value = jsonOrUndefined(text);
+  if (isRecord(value)) return value;
+  throw invalid(value === undefined ? 'it is not valid JSON' : 'it must be a JSON object');
 }
 
 function invalid(message: string): CollabError {

@@ -31,6 +31,7 @@ import {
   unlinkedOf,
   usersOf,
 } from '../records/partitions.ts';
+import { putRecord } from '../records/record.ts';
 import { putItem } from '../moderation/queue.ts';
 import { stateRecords } from '../rooms/state-bytes.ts';
 import { addToOrder } from '../users/user-order.ts';
@@ -209,7 +210,7 @@ export class RecordImport {
     });
     this.#queue((tx) => {
       const { partition, key } = matches ? decoded : newLocation(tx, this.#environmentId, data.threadId, now, data.id);
-      tx.put(partition, key, JSON.stringify(data));
+      putRecord(tx, partition, key, data);
     });
   }
 
@@ -256,7 +257,7 @@ export class RecordImport {
 
   /** Queues a record. */
   #put(partition: string, key: string, data: object): void {
-    this.#queue((tx) => tx.put(partition, key, JSON.stringify(data)));
+    this.#queue((tx) => putRecord(tx, partition, key, data));
   }
 
   #queue(run: Write['run'], length = 0): void {

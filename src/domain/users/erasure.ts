@@ -2,7 +2,9 @@ import type { EventEnvelope } from '../../model/event.ts';
 import type { ContentHeld, ContentReported } from '../../model/moderation.ts';
 import type { User } from '../../model/user.ts';
 import type { Reader, StoredEvent } from '../../ports/store.ts';
+import { parseEvent } from '../events/parse-event.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 import type { UserView } from './users.ts';
 
 /**
@@ -33,7 +35,7 @@ export function isUserEvent(text: string): boolean {
 /** The id of the user in the rendered event of an erasure; null for any other event. */
 export function erasedUserOf(text: string): string | null {
   if (!isUserEvent(text) || !text.endsWith(ERASURE_END)) return null;
-  return (JSON.parse(text) as UserEvent).data.userId;
+  return parseEvent<UserEvent>(text).data.userId;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function redactErasedUsers(
       redacted.push(event);
       continue;
     }
-    const envelope = JSON.parse(event.text) as PersonalEvent;
+    const envelope = parseEvent<PersonalEvent>(event.text);
     const { userId } = envelope.data;
     if (!createdAtById.has(userId)) createdAtById.set(userId, await createdAtOf(store, environmentId, userId));
     const createdAt = createdAtById.get(userId) ?? null;
@@ -69,8 +71,7 @@ export async function redactErasedUsers(
 
 /** When a user was created, ISO 8601; null for an unknown user. */
 async function createdAtOf(store: Reader, environmentId: string, userId: string): Promise<string | null> {
-  const stored = await store.get(usersOf(environmentId), escapeId(userId));
-  return stored === undefined ? null : (JSON.parse(stored) as User).createdAt;
+  return (await readRecord<User>(store, usersOf(environmentId), escapeId(userId)))?.createdAt ?? null;
 }
 
 function withoutPersonalData(event: PersonalEvent): unknown {

@@ -2,7 +2,8 @@ import type { Comment } from '../../model/comment.ts';
 import type { Thread } from '../../model/thread.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
-import { usersById, renderUsers } from './lookup.ts';
+import { addToAnswer, parseAnswer } from '../lists/answer-text.ts';
+import { byId, usersById } from './lookup.ts';
 
 type AnyThread = Partial<Thread> & { readonly comments?: readonly Comment[] };
 
@@ -31,10 +32,9 @@ export async function withUsers(
 ): Promise<string> {
   const text = textOf(typeof response === 'string' ? response : response.text);
   let ids = typeof response === 'string' ? undefined : idsByResponse.get(response);
-  ids ??= userIdsIn(JSON.parse(text) as ResponseBody);
+  ids ??= userIdsIn(parseAnswer<ResponseBody>(text));
   if (typeof response !== 'string') idsByResponse.set(response, ids);
-  const users = renderUsers(await usersById(ctx, actor, ids));
-  return `${text.slice(0, -1)},${users.slice(1)}`;
+  return addToAnswer(text, { users: byId(await usersById(ctx, actor, ids)) });
 }
 
 const textOf = (text: string | Uint8Array): string =>

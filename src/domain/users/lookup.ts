@@ -8,6 +8,7 @@ import { usersOfRoom } from '../comments/room-users.ts';
 import type { Context } from '../context.ts';
 import { checkId, checkRoomId } from '../input/bounds.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
+import { readRecord } from '../records/record.ts';
 import { presenceKey, presentUsers } from '../rooms/presence.ts';
 import { allUsers, type Searchable, searchable } from './user-names.ts';
 
@@ -75,14 +76,16 @@ export async function lookUpUsers(
 /** The users with these ids, in this order; those that are unknown are absent. */
 export async function usersById(ctx: Context, actor: Actor, ids: Iterable<string>): Promise<UserSummary[]> {
   const partition = usersOf(actor.environment.id);
-  const texts = await Promise.all([...new Set(ids)].map((id) => ctx.store.get(partition, escapeId(id))));
-  return texts.filter((text) => text !== undefined).map((text) => summaryOf(JSON.parse(text) as User));
+  const users = await Promise.all([...new Set(ids)].map((id) => readRecord<User>(ctx.store, partition, escapeId(id))));
+  return users.filter((user) => user !== undefined).map(summaryOf);
 }
 
-/** `{"users":{…}}`, by id. */
-export function renderUsers(users: readonly UserSummary[]): string {
-  return JSON.stringify({ users: Object.fromEntries(users.map((user) => [user.userId, user])) });
+/** Users by their ids. */
+export function byId(users: readonly UserSummary[]): Readonly<Record<string, UserSummary>> {
+  return Object.fromEntries(users.map((user) => [user.userId, user]));
 }
+
+const renderUsers = (users: readonly UserSummary[]): string => JSON.stringify({ users: byId(users) });
 
 async function usersInRoom(ctx: Context, actor: Actor, roomId: string): Promise<UserSummary[]> {
   const present = (await presentUsers(ctx, presenceKey(actor.environment.id, roomId))).map(({ userId }) => userId);

@@ -2,6 +2,7 @@ import type { User } from '../../model/user.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
+import { parseRecord, readRecord } from '../records/record.ts';
 import { scanSlices } from '../records/scan.ts';
 
 // Users are stored by id. This index orders them by creation time, so that a page of a list does not read all users.
@@ -35,10 +36,8 @@ export function deleteFromOrder(
 
 /** The user of an index entry; null if the user has been erased since, or erased and created again. */
 export async function userInOrder(ctx: Context, environmentId: string, { key, value }: Entry): Promise<User | null> {
-  const stored = await ctx.store.get(usersOf(environmentId), value);
-  if (stored === undefined) return null;
-  const user = JSON.parse(stored) as User;
-  return orderKey(user) === key ? user : null;
+  const user = await readRecord<User>(ctx.store, usersOf(environmentId), value);
+  return user !== undefined && orderKey(user) === key ? user : null;
 }
 
 /**
@@ -67,7 +66,7 @@ export async function completeUserOrder(ctx: Context, environmentId: string): Pr
 async function putMissing(ctx: Context, environmentId: string, slice: readonly Entry[]): Promise<number> {
   const missing: string[] = [];
   for (const { key, value } of slice) {
-    if ((await ctx.store.get(userOrderOf(environmentId), orderKey(JSON.parse(value) as User))) === undefined)
+    if ((await ctx.store.get(userOrderOf(environmentId), orderKey(parseRecord<User>(value)))) === undefined)
       missing.push(key);
   }
   if (missing.length === 0) return 0;
@@ -75,9 +74,9 @@ async function putMissing(ctx: Context, environmentId: string, slice: readonly E
     let put = 0;
     for (const key of missing) {
       // Read in the transaction: a user who is erased in the meantime must not be added.
-      const stored = await tx.get(usersOf(environmentId), key);
-      if (stored === undefined) continue;
-      addToOrder(tx, environmentId, JSON.parse(stored) as User);
+      const user = await readRecord<User>(tx, usersOf(environmentId), key);
+      if (user === undefined) continue;
+      addToOrder(tx, environmentId, user);
       put++;
     }
     return put;

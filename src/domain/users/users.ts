@@ -19,6 +19,7 @@ import { hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { removeUserNotifications } from '../notifications/removal.ts';
 import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
+import { parseRecord, putRecord, readRecord } from '../records/record.ts';
 import { isOnline } from './online.ts';
 import {
   applyChange,
@@ -129,10 +130,10 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   const online = await isOnline(ctx, actor.environment, userId);
   await locks.run(`${partition} ${key}`, () =>
     ctx.store.transact(async (tx) => {
-      const stored = await tx.get(partition, key);
-      if (stored === undefined) throw userNotFound();
+      const user = await readRecord<User>(tx, partition, key);
+      if (user === undefined) throw userNotFound();
       const now = ctx.clock.now();
-      const { createdAt } = JSON.parse(stored) as User;
+      const { createdAt } = user;
       tx.delete(partition, key);
       deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
       tx.delete(notificationSettingsOf(actor.environment.id), key);
@@ -169,10 +170,10 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
-  const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
-  if (stored === undefined) throw userNotFound();
+  const user = await readRecord<User>(ctx.store, usersOf(actor.environment.id), escapeId(userId));
+  if (user === undefined) throw userNotFound();
   const online = seesPresence(actor) && (await isOnline(ctx, actor.environment, userId));
-  return `{"user":${renderUser(actor, JSON.parse(stored) as User, online)}}`;
+  return `{"user":${renderUser(actor, user, online)}}`;
 }
 
 /** A page of the users of the environment, newest first by default. Throws `forbidden`, `invalid_cursor`. */
@@ -233,7 +234,7 @@ export async function recordUserFromToken(
     via,
   };
   if (stored !== undefined) {
-    const user = JSON.parse(stored) as User;
+    const user = parseRecord<User>(stored);
     if (applyChange(user, change, now) === user) {
       // Without `iat`, the token counts as issued now, so its rooms may apply later.
       if (claims.issuedAt !== undefined) unchangedBy.set(claims, { stored, user });
@@ -260,7 +261,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
     { userId, fields: {}, seen: actor.kind === 'user', issuedAt: now, actorUserId: userId, via: actor.via },
     now,
   );
-  tx.put(partition, key, JSON.stringify(user));
+  putRecord(tx, partition, key, user);
   addToOrder(tx, actor.environment.id, user);
   // A connected user has a record: one without it can have no socket but the one of this write.
   const online = actor.kind === 'user' && actor.via === 'ws';
@@ -307,13 +308,12 @@ async function upsertWithin(
 ): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
-  const stored = await tx.get(partition, key);
-  const existing = stored === undefined ? null : (JSON.parse(stored) as User);
+  const existing = (await readRecord<User>(tx, partition, key)) ?? null;
   if (existing !== null && change.createOnly === true) requireUnchanged(existing, change.fields);
   const now = ctx.clock.now();
   const user = applyChange(existing, change, now);
   if (user === existing) return user;
-  tx.put(partition, key, JSON.stringify(user));
+  putRecord(tx, partition, key, user);
   if (existing === null) addToOrder(tx, environment.id, user);
   if (existing === null || hasChanges(existing, fieldsFor(existing, change))) {
     emitUser(tx, environment, user, online, { at: now, userId: change.actorUserId, via: change.via });
