@@ -1,13 +1,12 @@
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { invalidField } from '../../model/errors.ts';
-import { isModerationEvent, receiverOfEvent, roomOfEvent } from '../../model/event.ts';
-import { inScope } from '../../model/room.ts';
-import { isModerator, requireRead } from '../access/access.ts';
+import { requireRead } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { MAX_PAGE_CHARS } from '../lists/paging.ts';
-import { redactErasedUsers } from '../users/erasure.ts';
+import { readEvents } from './read-events.ts';
 import { epochOf, streamOf } from './streams.ts';
+import { isVisibleTo, viewerOf } from './visibility.ts';
 
 /** The parameters of `GET /events`. */
 export interface EventsQuery {
@@ -36,7 +35,7 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
  * The events after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` if there are more:
  * at most `limit`, and as a page of a list at most `MAX_PAGE_CHARS` characters, but at least one. `seq` is the last
  * position of the stream. A client whose `since` is below `oldestSeq - 1`, or from another `epoch`, has missed events
- * and must reload. Personal data of erased users is removed; events that the actor may not see (`canSeeEvent`) are left
+ * and must reload. Personal data of erased users is removed; events that the actor may not see (`isVisibleTo`) are left
  * out.
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
@@ -63,20 +62,18 @@ async function readVisible(
   limit: number,
 ): Promise<{ texts: string[]; first: number | null; last: number }> {
   const stream = streamOf(actor.environment);
+  const viewer = viewerOf(actor);
   const texts: string[] = [];
   let first: number | null = null;
   let last = since;
   let remaining = MAX_PAGE_CHARS;
   for (let count = 0; count < limit && (count === 0 || last < (await store.lastSeq(stream)));) {
-    const events = await redactErasedUsers(
-      store,
-      actor.environment.id,
-      await store.events(stream, last, limit - count, READ_CHARS),
-    );
+    const page = { limit: limit - count, maxChars: READ_CHARS };
+    const events = await readEvents(store, actor.environment, last, page);
     // Events may be trimmed between two reads. Those after the gap are for the next request, which can see it.
     if (events[0] === undefined || (first !== null && events[0].seq !== last + 1)) break;
     for (const { seq, text } of events) {
-      const isVisible = canSeeEvent(actor, text);
+      const isVisible = isVisibleTo(viewer, text, 'hidden');
       if (isVisible && text.length > remaining && texts.length > 0) return { texts, first, last };
       first ??= seq;
       last = seq;
@@ -88,23 +85,6 @@ async function readVisible(
     await yieldToEventLoop();
   }
   return { texts, first, last };
-}
-
-/**
- * Whether an actor may see a rendered event. An actor confined to rooms sees only events that belong to one of its
- * rooms, so none about users. A user does not see events that only another user, or only backends, may receive. Events
- * about moderation are for the author of the content and for who may moderate.
- */
-export function canSeeEvent(actor: Actor, event: string): boolean {
-  const moderates = isModerationEvent(event) && isModerator(actor);
-  if (actor.kind === 'backend' && isModerationEvent(event) && !moderates) return false;
-  if (actor.kind === 'user' && !moderates) {
-    const receiver = receiverOfEvent(event);
-    if (receiver !== null && receiver !== actor.userId) return false;
-  }
-  if (actor.rooms === null) return true;
-  const roomId = roomOfEvent(event);
-  return roomId !== null && inScope(actor.rooms, roomId);
 }
 
 function parseInteger(name: string, text: string, minimum: number): number {

@@ -1,8 +1,8 @@
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import type { Actor } from '../../domain/access/actor.ts';
-import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { CollabError } from '../../model/errors.ts';
-import { canSeeEvent } from '../../domain/events/events.ts';
+import { readEvents } from '../../domain/events/read-events.ts';
+import { isVisibleTo, viewerOf } from '../../domain/events/visibility.ts';
 import { containsFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
@@ -35,8 +35,7 @@ export interface EventStreamOptions {
 }
 
 /** Events per read of the log, in number and characters. */
-const PAGE_SIZE = 200;
-const PAGE_CHARS = 256 * 1024;
+const PAGE = { limit: 200, maxChars: 256 * 1024 };
 /** Characters gathered for one write. About as many are buffered for a slow client. */
 const WRITE_SIZE = 64 * 1024;
 const RECONNECT_MS = 2000;
@@ -165,11 +164,7 @@ export class EventStream implements OpenStream {
     try {
       do {
         this.#missed = false;
-        const events = await redactErasedUsers(
-          store,
-          this.#actor.environment.id,
-          await store.events(this.#streamName, this.#position, PAGE_SIZE, PAGE_CHARS),
-        );
+        const events = await readEvents(store, this.#actor.environment, this.#position, PAGE);
         if (exchange.isFinished) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();
@@ -188,7 +183,7 @@ export class EventStream implements OpenStream {
 
   #sendLive(event: StoredEvent): void {
     this.#position = event.seq;
-    if (!canSeeEvent(this.#actor, event.text)) return;
+    if (!isVisibleTo(viewerOf(this.#actor), event.text, 'hidden')) return;
     this.#sentPosition = event.seq;
     const { baseUrl, streams } = this.#options;
     const isShared = baseUrl === '' || !containsFileUrls(event.text);
@@ -197,11 +192,12 @@ export class EventStream implements OpenStream {
 
   /** Sends events until the client is behind; the rest stays in the log. */
   #send(events: readonly StoredEvent[]): void {
+    const viewer = viewerOf(this.#actor);
     let text = '';
     for (const event of events) {
       if (this.#full) return;
       this.#position = event.seq;
-      if (!canSeeEvent(this.#actor, event.text)) continue;
+      if (!isVisibleTo(viewer, event.text, 'hidden')) continue;
       this.#sentPosition = event.seq;
       text += eventFrame(this.#epoch, event, this.#options.baseUrl);
       if (text.length < WRITE_SIZE) continue;

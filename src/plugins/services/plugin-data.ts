@@ -3,14 +3,13 @@ import type { BackendActor } from '../../domain/access/actor.ts';
 import { requireComment } from '../../domain/comments/comments.ts';
 import { threadView } from '../../domain/comments/thread-view.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
-import { streamOf } from '../../domain/events/streams.ts';
+import { readEvents } from '../../domain/events/read-events.ts';
 import { readFollowers } from '../../domain/notifications/followers.ts';
 import { findNotification } from '../../domain/notifications/notification-records.ts';
 import { isDeliverable, readRecipient } from '../../domain/notifications/recipients.ts';
 import { setPreference, wantsNotification } from '../../domain/notifications/settings.ts';
 import { COMMENT_PREFIX, escapeId, threadRecordsOf, usersOf } from '../../domain/records/partitions.ts';
 import { presenceKey, presentUsers } from '../../domain/rooms/presence.ts';
-import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { getUser } from '../../domain/users/users.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -67,11 +66,7 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
     setPreference: ({ id }, userId, channel, kind, enabled) => setPreference(ctx, id, userId, channel, kind, enabled),
     events: async ({ id }, since, limit) => {
       const environment = await environmentById(ctx, id);
-      const events = await redactErasedUsers(
-        ctx.store,
-        id,
-        await ctx.store.events(streamOf(environment), since, checkLimit(limit)),
-      );
+      const events = await readEvents(ctx.store, environment, since, { limit: checkLimit(limit) });
       return events.map(({ text }) => JSON.parse(text) as PluginEvent);
     },
   };

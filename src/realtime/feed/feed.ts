@@ -1,8 +1,9 @@
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
+import { isRoomVisible } from '../../domain/events/visibility.ts';
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import type { Environment } from '../../model/environments/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
-import { inScope, type RoomScope } from '../../model/room.ts';
+import type { RoomScope } from '../../model/room.ts';
 import type { CoreApp } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
@@ -210,7 +211,7 @@ export class Feed {
     let room: string | null | undefined;
     for (const channel of this.#channels.values()) {
       if (channel.rooms !== null) room ??= roomOfEvent(event.text);
-      if (channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room)) {
+      if (channel.rooms !== null && !isRoomVisible(channel.rooms, room ?? null, 'shown')) {
         this.#skip(channel, ROOM_POSITION_DELAY_MS);
         continue;
       }

@@ -1,11 +1,10 @@
+import { readEvents } from '../../domain/events/read-events.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
+import { isVisibleTo } from '../../domain/events/visibility.ts';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
-import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environments/environment.ts';
-import { isModerationEvent, receiverOfEvent, roomOfEvent } from '../../model/event.ts';
-import { inScope } from '../../model/room.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
 import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
@@ -16,8 +15,7 @@ import { MAX_RESUME_GAP, type ResumePoint } from './resume-point.ts';
  * Events read from the log at a time, in number and characters: about as much as is sent before the client must have
  * read some of it.
  */
-const PAGE_SIZE = 100;
-const PAGE_CHARS = 256 * 1024;
+const PAGE = { limit: 100, maxChars: 256 * 1024 };
 
 /** Bounds the pages that are in memory when many clients reconnect at once. */
 const reads = new Semaphore(32);
@@ -47,13 +45,7 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
       continue;
     }
     await yieldToEventLoop();
-    const events = await reads.run(async () =>
-      redactErasedUsers(
-        store,
-        feed.environment.id,
-        await store.events(feed.stream, subscriber.position, PAGE_SIZE, PAGE_CHARS),
-      ),
-    );
+    const events = await reads.run(() => readEvents(store, feed.environment, subscriber.position, PAGE));
     if (!writer.isOpen) return;
     if (events[0]?.seq !== subscriber.position + 1) {
       writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
@@ -71,18 +63,11 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
  */
 function sendPage(subscriber: FeedSubscriber, events: readonly StoredEvent[]): boolean {
   const { writer } = subscriber;
-  const visible = events.filter((event) => isVisible(event, subscriber));
+  const { userId, role, rooms } = subscriber;
+  const viewer = { userId, moderates: role === 'moderator', rooms };
+  const visible = events.filter(({ text }) => isVisibleTo(viewer, text, 'shown'));
   const sent = writer.sendUntilFull(visible.map((event) => withFileUrls(event.text, writer.baseUrl)));
   const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
   if (last !== undefined) subscriber.position = last.seq;
   return last !== visible[sent - 1];
-}
-
-function isVisible(event: StoredEvent, { userId, role, rooms }: FeedSubscriber): boolean {
-  const receiver = receiverOfEvent(event.text);
-  const moderates = role === 'moderator' && isModerationEvent(event.text);
-  if (receiver !== null && receiver !== userId && !moderates) return false;
-  if (rooms === null) return true;
-  const room = roomOfEvent(event.text);
-  return room === null || inScope(rooms, room);
 }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { readConsumerCursor, writeConsumerCursor } from '../../domain/events/consumer-cursors.ts';
+import { readEvents } from '../../domain/events/read-events.ts';
 import { streamOf } from '../../domain/events/streams.ts';
-import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environments/environment.ts';
@@ -171,17 +171,12 @@ export class StreamReader {
    * signals.
    */
   async #readOn(): Promise<void> {
-    const { store } = this.#deps.ctx;
-    const stream = streamOf(this.environment);
     while (!this.#stop.signal.aborted) {
       const limit = Math.min(READ_LIMIT, this.#room);
       if (limit <= 0) this.#isFull = true;
       if (this.#isFull) return;
-      const events = await redactErasedUsers(
-        store,
-        this.environment.id,
-        await store.events(stream, this.#read, limit, READ_CHARS),
-      );
+      const page = { limit, maxChars: READ_CHARS };
+      const events = await readEvents(this.#deps.ctx.store, this.environment, this.#read, page);
       if (events.length === 0) return;
       if (limit < READ_LIMIT && events.length === limit) this.#isFull = true;
       const { consumer } = this;
@@ -235,28 +230,13 @@ export class StreamReader {
    */
   async #handleBatch(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
     const { signal } = this.#stop;
-    for (let attempt = 1, storeErrors = 0; !signal.aborted;) {
-      try {
-        await consumer.handleBatch(this.environment, events, signal);
-        return 0;
-      } catch (error) {
-        if (signal.aborted) return null;
-        const isStoreFailure = isStoreError(error);
-        if (events.length > 1 && !isStoreFailure) return this.#handleSingly(consumer, events);
-        const wait = isStoreFailure ? retryDelay(null, ++storeErrors) : retryDelay(consumer.retryDelaysMs, attempt);
-        const about = { err: error, ...this.#names(), seq: events[0]?.seq, eventId: events[0]?.eventId, attempt };
-        if (wait === null) {
-          this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
-          this.#deps.onOutcome(consumer.name, 'skipped', 1);
-          return 1;
-        }
-        this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle events; they are tried again');
-        this.#deps.onOutcome(consumer.name, 'retried', events.length);
-        if (!isStoreFailure) attempt++;
-        await this.#pause(wait);
-      }
-    }
-    return null;
+    const handle = (): Promise<void> => consumer.handleBatch(this.environment, events, signal);
+    const outcome = await this.#attempts(events, handle, events.length > 1 ? [] : consumer.retryDelaysMs);
+    if (outcome === 'aborted') return null;
+    if (outcome === 'handled') return 0;
+    if (events.length > 1) return this.#handleSingly(consumer, events);
+    this.#deps.onOutcome(consumer.name, 'skipped', 1);
+    return 1;
   }
 
   async #handleSingly(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
@@ -302,31 +282,52 @@ export class StreamReader {
     this.#tasks.set(key, task);
   }
 
-  /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
   async #handle(consumer: Consumer, seq: number, event: EventEnvelope): Promise<void> {
+    const { signal } = this.#stop;
+    const handle = (attempt: number): Promise<void> =>
+      this.#semaphore.run(async () => {
+        signal.throwIfAborted();
+        await consumer.handle({ environmentId: this.environment.id, event }, signal, attempt);
+      });
+    const outcome = await this.#attempts([event], handle, consumer.retryDelaysMs);
+    if (outcome !== 'aborted') this.#finish(seq, outcome === 'failed' ? 'skipped' : 'handled');
+  }
+
+  /**
+   * Handles events until that succeeds, the attempts are used up, or the process shuts down. An attempt that the store
+   * refused does not count.
+   *
+   * @param retryDelaysMs as in `Consumer`
+   * @returns `failed` when the attempts are used up, which is logged for a single event: several are tried singly then
+   */
+  async #attempts(
+    events: readonly EventEnvelope[],
+    handle: (attempt: number) => Promise<void>,
+    retryDelaysMs: readonly number[] | null,
+  ): Promise<'handled' | 'failed' | 'aborted'> {
     const { signal } = this.#stop;
     for (let attempt = 1, storeErrors = 0; !signal.aborted;) {
       try {
-        await this.#semaphore.run(async () => {
-          signal.throwIfAborted();
-          await consumer.handle({ environmentId: this.environment.id, event }, signal, attempt);
-        });
-        return this.#finish(seq, 'handled');
+        await handle(attempt);
+        return 'handled';
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) break;
         const isStoreFailure = isStoreError(error);
-        const wait = isStoreFailure ? retryDelay(null, ++storeErrors) : retryDelay(consumer.retryDelaysMs, attempt);
-        const about = { err: error, ...this.#names(), seq, eventId: event.eventId, attempt };
+        const wait = isStoreFailure ? retryDelay(null, ++storeErrors) : retryDelay(retryDelaysMs, attempt);
+        const [first, ...others] = events;
+        const about = { err: error, ...this.#names(), seq: first?.seq, eventId: first?.eventId, attempt };
         if (wait === null) {
-          this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
-          return this.#finish(seq, 'skipped');
+          if (others.length === 0) this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
+          return 'failed';
         }
-        this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle an event; it is tried again');
-        this.#deps.onOutcome(this.consumer.name, 'retried', 1);
+        const what = others.length === 0 ? 'an event; it is' : 'events; they are';
+        this.#deps.log.warn({ ...about, waitMs: wait }, `a consumer failed to handle ${what} tried again`);
+        this.#deps.onOutcome(this.consumer.name, 'retried', events.length);
         if (!isStoreFailure) attempt++;
         await this.#pause(wait);
       }
     }
+    return 'aborted';
   }
 
   #finish(seq: number, outcome: ConsumerOutcome): void {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
-import { redactErasedUsers } from '../../../domain/users/erasure.ts';
+import { readEvents } from '../../../domain/events/read-events.ts';
 import { streamOf } from '../../../domain/events/streams.ts';
 import { printable } from '../../../lib/printable.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
@@ -85,11 +85,7 @@ async function follow(
   const { store } = ctx;
   let position = since;
   while (!stop.aborted) {
-    const events = await redactErasedUsers(
-      store,
-      environment.id,
-      await store.events(streamOf(environment), position, BATCH),
-    );
+    const events = await readEvents(store, environment, position, { limit: BATCH });
     const deleted = events.length === 0 && (await isDeleted(ctx, environment));
     // Printing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
     ctx.operations?.releaseSnapshot();
