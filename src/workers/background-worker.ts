@@ -89,7 +89,6 @@ export function runBackgroundWorker({
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
   const stopAnnouncing = announceCommits(ctx.store, bus);
-  sweeper.start();
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
     metrics.gauge('lmdb_held_snapshot_seconds', () =>
@@ -106,7 +105,11 @@ export function runBackgroundWorker({
     const store = new FencedStore(ctx.store, lease, keeper.lost);
     const { confirm } = keeper;
     const options = { config, log, startedAt, confirm, consumers, loadPlugins, onDemand, metrics };
-    work = BackgroundWork.start({ ...options, ctx: { ...ctx, store } });
+    work = BackgroundWork.load({ ...options, ctx: { ...ctx, store } }).then(async (loaded) => {
+      sweeper.start();
+      await loaded.start();
+      return loaded;
+    });
   };
   let fail: (error: LeaseLostError) => void = () => {};
   const failed = new Promise<LeaseLostError>((resolve) => (fail = resolve));
@@ -123,7 +126,11 @@ export function runBackgroundWorker({
     onTaken: begin,
     onLost,
   });
-  const started = keeper.start().then(async () => void (await work));
+  // While plugins are loaded, the sweeps would cost a start processor time that the web workers need.
+  const started = keeper.start().then(async () => {
+    await work;
+    sweeper.start();
+  });
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
@@ -149,6 +156,7 @@ export function runBackgroundWorker({
         run: async () => {
           stopCleaning();
           await keeper.stop();
+          await started;
           await Promise.all([sweeper.stop(), work?.then((running) => running.stop())]);
           await keeper.release();
           stopAnnouncing();

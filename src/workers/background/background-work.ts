@@ -38,16 +38,20 @@ export class BackgroundWork {
   readonly #fileJobs: FileJobs;
   readonly #sweeper: Sweeper;
   readonly #plugins: BackgroundPlugins | undefined;
+  readonly #log: Logger;
 
   private constructor(options: BackgroundWorkOptions, plugins: BackgroundPlugins | undefined) {
-    const { config, log, confirm } = options;
+    const { config, log, metrics, confirm } = options;
     const ctx = { ...options.ctx, inboxFilter: plugins?.inboxFilter };
     this.#plugins = plugins;
+    this.#log = log;
     const others = [...options.consumers, ...(plugins?.consumers ?? [])];
     this.#consumers = new Consumers(
       [notificationConsumer(ctx), ...others.map((consumer) => confirmedConsumer(consumer, confirm))],
       { ...options, ctx },
     );
+    const consumers = this.#consumers;
+    metrics?.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
     this.#fileJobs = new FileJobs(ctx, log, confirm);
     const sweeps = storeSweeps(ctx, config, this.#consumers);
     this.#sweeper = new Sweeper(
@@ -56,27 +60,27 @@ export class BackgroundWork {
     );
   }
 
+  /** Loads what the work needs, without beginning it. Never rejects. */
+  static async load(options: BackgroundWorkOptions): Promise<BackgroundWork> {
+    return new BackgroundWork(options, await options.loadPlugins?.(options.ctx, options.confirm));
+  }
+
   /**
    * Begins the work. Resolves once its consumers receive every event since the start of the server, or wait for the
    * store to accept writes. Never rejects.
    */
-  static async start(options: BackgroundWorkOptions): Promise<BackgroundWork> {
-    const { ctx, confirm, log, metrics } = options;
-    const work = new BackgroundWork(options, await options.loadPlugins?.(ctx, confirm));
-    const consumers = work.#consumers;
-    metrics?.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
-    work.#sweeper.start();
-    work.#fileJobs.start();
-    work.#plugins?.start();
-    await consumers
+  async start(): Promise<void> {
+    this.#sweeper.start();
+    this.#fileJobs.start();
+    this.#plugins?.start();
+    await this.#consumers
       .start()
       .catch((error: unknown) =>
-        log.error(
+        this.#log.error(
           { err: error },
           'the consumers of events could not be started; restart the server after fixing the cause',
         ),
       );
-    return work;
   }
 
   /** Begins nothing more. Resolves once what is under way has ended, or is left to be resumed. */
