@@ -165,7 +165,7 @@ export async function startWorker(role: string): Promise<void> {
 }
 
 /** Starts a web worker, which serves HTTP and WebSocket. */
-export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
+export const startWebWorker: StartWorker = async ({ config, workerId, owner, port }, channel) => {
   const [{ createLogger }, { startTraces }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
     import('./observability/traces.ts'),
@@ -189,7 +189,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
     ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters },
     bus: ipcBus(channel),
     log,
-    workerId,
+    owner,
     port,
     metrics,
     traces,

@@ -8,8 +8,10 @@ export type Role = 'web' | 'background';
 /** The first message of the primary to a new worker process. */
 export interface StartData {
   readonly config: Config;
-  /** Names the process in the log and owns its counts in shared memory. Unique for the life of a primary. */
+  /** Names the process in the log and the metrics: `web-1`. Unique for the life of a primary. */
   readonly workerId: string;
+  /** Owns the entries of the process in shared memory. No process of any machine has had it, also before a restart. */
+  readonly owner: string;
   /** The port to listen on; already chosen if the configuration says 0. */
   readonly port: number;
   /** When the server was started, in milliseconds since the epoch: before any worker served. */
@@ -74,10 +76,10 @@ interface Messages {
   readonly pong: object;
   /** Primary to worker: finish the work in progress, then exit. */
   readonly drain: { readonly reason: DrainReason };
-  /** Primary to background worker: this worker has ended, clean up after it. */
-  readonly ended: { readonly workerId: string };
+  /** Primary to background worker: the worker with these entries in shared memory has ended, clean up after it. */
+  readonly ended: { readonly owner: string };
   /** Background worker to primary: that is done. */
-  readonly cleaned: { readonly workerId: string };
+  readonly cleaned: { readonly owner: string };
 }
 
 /** The names of the messages. */
@@ -88,6 +90,7 @@ export type Message = { readonly [T in MessageType]: { readonly type: T; readonl
 type Fields = Readonly<Record<string, unknown>>;
 
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
+  // Not `owner`: a primary of an earlier version sends none, and its workers had better serve without presence.
   start: ({ config, workerId, port }) =>
     typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
   ready: ({ port, core, coreReason, oldCore }) =>
@@ -106,8 +109,8 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   ping: () => true,
   pong: () => true,
   drain: ({ reason }) => reason === 'stop' || reason === 'roll',
-  ended: ({ workerId }) => typeof workerId === 'string',
-  cleaned: ({ workerId }) => typeof workerId === 'string',
+  ended: ({ owner }) => typeof owner === 'string',
+  cleaned: ({ owner }) => typeof owner === 'string',
 };
 
 /** Checks what was received from a channel; null if it is not a well-formed message, which is then ignored. */

@@ -1,6 +1,8 @@
+import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
+import { randomSecret } from '../lib/ids.ts';
 import type { Logger } from '../observability/log.ts';
 import type { LockHolders } from '../ports/store-operations.ts';
 import { Backoff } from './backoff.ts';
@@ -56,7 +58,7 @@ export class Supervisor {
   readonly #relay = new Relay();
   readonly #slots: WorkerSlot[] = [];
   readonly #running = new Set<Worker>();
-  /** Ids of ended workers whose entries in shared memory have not been cleaned up yet. */
+  /** The owners of entries in shared memory that have ended and have not been cleaned up after yet. */
   readonly #uncleaned = new Set<string>();
   /** What the last background worker could not load. */
   #missingPlugins: readonly string[] = [];
@@ -171,7 +173,8 @@ export class Supervisor {
   #launch(role: Role): Worker {
     const { config, port, spawn, log } = this.#options;
     const workerId = role === 'web' ? `web-${++this.#launched}` : `background-${++this.#launched}`;
-    const worker = new Worker(spawn(role), role, { config, workerId, port, startedAt: this.#startedAt });
+    const start = { config, workerId, owner: newOwner(workerId), port, startedAt: this.#startedAt };
+    const worker = new Worker(spawn(role), role, start);
     this.#running.add(worker);
     this.#watchdog.watch(worker);
     void worker.ended.then(() => this.#onEnded(worker));
@@ -210,18 +213,18 @@ export class Supervisor {
     if (worker.role === 'background') this.#setBackgroundFailing(false);
     if (worker.role === 'web' || this.#stopping.signal.aborted) return;
     worker.channel.onMessage((message) => {
-      if (message.type === 'cleaned') this.#uncleaned.delete(message.data.workerId);
+      if (message.type === 'cleaned') this.#uncleaned.delete(message.data.owner);
     });
-    for (const workerId of this.#uncleaned) worker.channel.send({ type: 'ended', data: { workerId } });
+    for (const owner of this.#uncleaned) worker.channel.send({ type: 'ended', data: { owner } });
   }
 
   #onEnded(worker: Worker): void {
     this.#running.delete(worker);
-    this.#uncleaned.add(worker.id);
+    this.#uncleaned.add(worker.owner);
     this.#options.totals?.dropGauges(worker.id);
     for (const { worker: other } of this.#slots) {
       if (other.role === 'background' && other.isReady)
-        other.channel.send({ type: 'ended', data: { workerId: worker.id } });
+        other.channel.send({ type: 'ended', data: { owner: worker.owner } });
     }
   }
 
@@ -311,4 +314,12 @@ export class Supervisor {
     await Promise.all(workers.map(({ ended }) => ended));
     clearTimeout(timer);
   }
+}
+
+/**
+ * Names the entries of a worker in shared memory. The random part makes it unique over machines and restarts; the others
+ * tell a reader whose they are.
+ */
+function newOwner(workerId: string): string {
+  return `${hostname().replaceAll(/[^\x21-\x7e]/g, '-')}/${workerId}/${randomSecret(12)}`;
 }

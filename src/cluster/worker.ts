@@ -38,6 +38,8 @@ export interface WorkerFailure {
 /** One worker process as the primary sees it, from fork to end. */
 export class Worker {
   readonly id: string;
+  /** The owner of its entries in shared memory. */
+  readonly owner: string;
   readonly role: Role;
   readonly channel: ProcessChannel;
   /** Resolves once the worker is ready. Stays pending if it ends before that, so watch `ended` too. */
@@ -53,6 +55,7 @@ export class Worker {
 
   constructor(process: WorkerProcess, role: Role, start: StartData) {
     this.id = start.workerId;
+    this.owner = start.owner;
     this.role = role;
     this.#process = process;
     this.channel = process.channel;

@@ -7,6 +7,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes, typeOfEvent } from '../model/event.ts';
 import type { Bus } from '../ports/bus.ts';
+import { LEASE_MS } from '../ports/shared.ts';
 import { announceCommits, followAnnouncements } from './announcements.ts';
 import { BackgroundWork, type LoadPlugins } from './background/background-work.ts';
 import type { Consumer } from './background/consumer.ts';
@@ -86,7 +87,7 @@ export function runBackgroundWorker({
   ];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
-    if (message.type === 'ended') void cleanUp(message.data.workerId);
+    if (message.type === 'ended') void cleanUp(message.data.owner);
   });
   const stopAnnouncing = announceCommits(ctx.store, bus);
   if (metrics !== undefined) {
@@ -132,16 +133,16 @@ export function runBackgroundWorker({
     sweeper.start();
   });
 
-  async function cleanUp(workerId: string): Promise<void> {
+  async function cleanUp(owner: string): Promise<void> {
     try {
-      await releaseOwner(ctx, workerId);
+      await releaseOwner(ctx, owner);
       await maintain(ctx);
-      channel.send({ type: 'cleaned', data: { workerId } });
+      channel.send({ type: 'cleaned', data: { owner } });
     } catch (error) {
       log.error(
-        { err: error, ended: workerId },
-        'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the ' +
-          'next background worker starts',
+        { err: error, ended: owner },
+        'cleaning up after an ended worker failed: its connections and counts stay in shared memory until its lease ' +
+          `ends, at most ${LEASE_MS / 1_000} s after its end`,
       );
     }
   }

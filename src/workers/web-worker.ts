@@ -41,7 +41,7 @@ export interface WebWorkerOptions {
   readonly bus: Bus;
   readonly log: Logger;
   /** The owner of this worker's entries in shared memory. */
-  readonly workerId: string;
+  readonly owner: string;
   /** Port to listen on, shared with the other workers; 0 takes a free one that is not shared. */
   readonly port: number;
   /** Absent while metrics are disabled. */
@@ -90,7 +90,7 @@ export async function runWebWorker({
   ctx,
   bus,
   log,
-  workerId,
+  owner,
   port,
   metrics,
   traces,
@@ -102,7 +102,7 @@ export async function runWebWorker({
   const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
   const input = new InputNotifier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
   const server = createServer(core.kind, input);
-  const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
+  const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, {
     ctx,

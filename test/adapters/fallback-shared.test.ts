@@ -2,9 +2,10 @@ import t from 'tap';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { FallbackShared } from '../../src/adapters/fallback/shared.ts';
+import { LEASE_MS } from '../../src/ports/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
-import { endHolderOf } from '../helpers/shared-holder.ts';
+import { endHolderOf, storedIn } from '../helpers/shared-holder.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
 
 let folder = 0;
@@ -17,7 +18,7 @@ await sharedConformance(t, async () => {
   );
   if (shared === undefined || peer === undefined) throw new Error('two views were expected');
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
-  return { shared, peer, clock, endProcess: (t) => endHolderOf(t, path) };
+  return { shared, peer, clock, stored: storedIn(t, path), endProcess: (t) => endHolderOf(t, path) };
 });
 
 await t.test(
@@ -28,6 +29,7 @@ await t.test(
     const path = `${disk.path}/shared`;
     const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
     await shared.hit('before', 2, 60_000);
+    await shared.beginLease('w1');
     await shared.count('conn', 'w1', 2);
     await shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
     disk.fill();
@@ -47,10 +49,43 @@ await t.test(
     disk.empty();
     while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000);
     t.equal(await shared.total('conn'), 1);
-    t.strictSame(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
+    t.match(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
     await Promise.all([shared.close(), peer.close()]);
   },
 );
+
+await t.test('on a full disk a lease can be renewed', { skip: noSmallDisk }, async (t) => {
+  const disk = smallDisk(t, 2);
+  const [path, clock] = [`${disk.path}/shared`, new ManualClock(0)];
+  const [shared, peer] = [new FallbackShared(openLmdbShared({ path, clock }), clock), openLmdbShared({ path, clock })];
+  await shared.beginLease('w1');
+  await shared.count('conn', 'w1', 2);
+  // From then on a renewal reuses the space of earlier ones.
+  for (let renewals = 0; renewals < 4; renewals++) await shared.renewLease('w1');
+  disk.fill();
+  for (let renewals = 0; renewals < 8; renewals++) {
+    clock.advance(LEASE_MS / 2);
+    t.equal(await shared.renewLease('w1'), true);
+  }
+  t.equal(await peer.total('conn'), 2);
+  await Promise.all([shared.close(), peer.close()]);
+});
+
+await t.test('a lease that begins again counts nothing that waited for the disk', { skip: noSmallDisk }, async (t) => {
+  const disk = smallDisk(t, 2);
+  const [path, clock] = [`${disk.path}/shared`, new ManualClock(0)];
+  const [shared, peer] = [new FallbackShared(openLmdbShared({ path, clock }), clock), openLmdbShared({ path, clock })];
+  await shared.beginLease('w1');
+  disk.fill();
+  for (let n = 0; n < 3_000; n++) await shared.count(`conn/${n}`, 'w1', 1);
+  clock.advance(LEASE_MS);
+  disk.empty();
+  while (!(await peer.renewLease('w1'))) await shared.beginLease('w1');
+  await shared.count('conn/2999', 'w1', 1);
+  while ((await peer.total('conn/2999')) === 0) await shared.hit('ip', 3, 60_000);
+  t.strictSame([await shared.total('conn/2998'), await shared.total('conn/2999')], [0, 1]);
+  await Promise.all([shared.close(), peer.close()]);
+});
 
 await t.test('any other error is thrown', async (t) => {
   const broken = Object.assign(new MemoryShared(), {

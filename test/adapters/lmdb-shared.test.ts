@@ -2,7 +2,7 @@ import t from 'tap';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
-import { endHolderOf } from '../helpers/shared-holder.ts';
+import { endHolderOf, storedIn } from '../helpers/shared-holder.ts';
 
 let folder = 0;
 
@@ -11,5 +11,5 @@ await sharedConformance(t, async () => {
   const path = `${t.testdir()}/${folder++}`;
   const [shared, peer] = [openLmdbShared({ path, clock }), openLmdbShared({ path, clock })];
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
-  return { shared, peer, clock, endProcess: (t) => endHolderOf(t, path) };
+  return { shared, peer, clock, stored: storedIn(t, path), endProcess: (t) => endHolderOf(t, path) };
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import type { SharedRecord } from '../../src/ports/shared.ts';
+import type { NewSharedRecord } from '../../src/ports/shared.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
@@ -13,7 +13,7 @@ import type { Outside } from '../conformance/store/cases.ts';
 
 /** Refuses records with long keys, as shared memory on a disk does. */
 class RefusingShared extends MemoryShared {
-  override async put(record: SharedRecord): Promise<void> {
+  override async put(record: NewSharedRecord): Promise<void> {
     if (record.key.length > 1_000) throw new Error('the key is too long');
     await super.put(record);
   }

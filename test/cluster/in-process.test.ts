@@ -26,11 +26,11 @@ async function twoWorkers(t: Test) {
   const log = createLogger({ level: 'silent', name: 'test' });
   const relay = new Relay();
   const workers = [];
-  for (const workerId of ['web-1', 'web-2']) {
+  for (const owner of ['web-1', 'web-2']) {
     const { ctx, close } = await openContext(config);
     const [primary, channel] = channelPair();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port: 0 });
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, owner, port: 0 });
     let ended: Promise<void> | null = null;
     const end = (): Promise<void> =>
       (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));

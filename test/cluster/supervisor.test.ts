@@ -15,6 +15,7 @@ class FakeWorker {
   readonly received: Message[] = [];
   readonly ended: Promise<WorkerEnd>;
   id = '';
+  owner = '';
   #end: (end: WorkerEnd) => void = () => {};
   #listeners: (() => void)[] = [];
 
@@ -24,7 +25,7 @@ class FakeWorker {
     this.ended = new Promise((resolve) => (this.#end = resolve));
     channel.onMessage((message) => {
       this.received.push(message);
-      if (message.type === 'start') this.id = message.data.workerId;
+      if (message.type === 'start') ({ workerId: this.id, owner: this.owner } = message.data);
       for (const listener of this.#listeners.splice(0)) listener();
     });
   }
@@ -180,7 +181,7 @@ t.test('a crashed worker is replaced by one with a new id, and is cleaned up aft
   await started();
   workers[0]?.exit(null, 'SIGSEGV');
   const background = await worker(2);
-  t.same(await background.got('ended'), { type: 'ended', data: { workerId: 'web-1' } });
+  t.same(await background.got('ended'), { type: 'ended', data: { owner: workers[0]?.owner } });
   const next = await worker(3);
   await next.got('start');
   t.equal(next.role, 'web');
@@ -200,11 +201,18 @@ t.test('workers that end while there is no background worker are cleaned up by t
   next?.ready();
   await next?.got('ended');
   await new Promise(setImmediate);
-  const named = next?.received.flatMap((message) => (message.type === 'ended' ? [message.data.workerId] : []));
-  t.same(
-    named?.toSorted((a, b) => a.localeCompare(b)),
-    ['background-3', 'web-1'],
-  );
+  const named = next?.received.flatMap((message) => (message.type === 'ended' ? [message.data.owner] : []));
+  t.same(new Set(named), new Set([workers[0]?.owner, workers[2]?.owner]));
+});
+
+t.test('the owner of the entries of a worker in shared memory is that of no other server', async (t) => {
+  const owners: string[] = [];
+  for (const { workers, started } of [cluster(t), cluster(t)]) {
+    await started();
+    owners.push(...workers.map(({ owner }) => owner));
+  }
+  t.equal(new Set(owners).size, 6);
+  for (const owner of owners) t.match(owner, /^[\x21-\x7e]+\/(web-[12]|background-3)\/\w{17}$/);
 });
 
 t.test('announcements are relayed between the workers that use the bus, also to those started later', async (t) => {

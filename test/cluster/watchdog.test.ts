@@ -61,6 +61,7 @@ function setUp(timeoutSeconds = 10) {
     const worker = new Worker({ pid, channel, ended, kill }, 'web', {
       config,
       workerId: `web-${pid}`,
+      owner: `web-${pid}`,
       port: 1,
       startedAt: 0,
     });

@@ -29,7 +29,13 @@ function worker(t: Test, work = '') {
   );
   channel.send({
     type: 'start',
-    data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1, startedAt: 0 },
+    data: {
+      config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }),
+      workerId: 'web-9',
+      owner: 'web-9',
+      port: 1,
+      startedAt: 0,
+    },
   });
   return { child, channel, messages, texts, ended, first };
 }

@@ -163,6 +163,7 @@ await t.test(
 
 await t.test('a user is online while a connection is open on any worker', async (t) => {
   const world = await createWorld(t);
+  for (const owner of ['w1', 'w2']) await world.ctx.shared.beginLease(owner);
   t.equal(await adjustSocketCount(world.ctx, world.environment, 'ann', null, 'w1', 1), 1);
   t.equal(await adjustSocketCount(world.peer, world.environment, 'ann', null, 'w2', 1), 2);
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { online: true } });

@@ -1,5 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { Budget, RateLimitResult, Shared, SharedRecord } from '../../src/ports/shared.ts';
+import type { Budget, NewSharedRecord, RateLimitResult, Shared, SharedRecord } from '../../src/ports/shared.ts';
 
 type Method = keyof Shared;
 
@@ -42,8 +42,20 @@ export class DelayedShared implements Shared {
     return this.#delayed('spend', () => this.#shared.spend(key, budget));
   }
 
-  sweepWindows(idleMs: number): Promise<void> {
-    return this.#delayed('sweepWindows', () => this.#shared.sweepWindows(idleMs));
+  sweep(idleMs: number): Promise<void> {
+    return this.#delayed('sweep', () => this.#shared.sweep(idleMs));
+  }
+
+  beginLease(owner: string): Promise<void> {
+    return this.#delayed('beginLease', () => this.#shared.beginLease(owner));
+  }
+
+  renewLease(owner: string): Promise<boolean> {
+    return this.#delayed('renewLease', () => this.#shared.renewLease(owner));
+  }
+
+  endLease(owner: string, keepRecordsMs: number): Promise<void> {
+    return this.#delayed('endLease', () => this.#shared.endLease(owner, keepRecordsMs));
   }
 
   count(key: string, owner: string, delta: number): Promise<number> {
@@ -54,7 +66,7 @@ export class DelayedShared implements Shared {
     return this.#delayed('total', () => this.#shared.total(key));
   }
 
-  put(record: SharedRecord): Promise<void> {
+  put(record: NewSharedRecord): Promise<void> {
     return this.#delayed('put', () => this.#shared.put(record));
   }
 
@@ -68,14 +80,6 @@ export class DelayedShared implements Shared {
 
   get(key: string, name: string): Promise<SharedRecord | undefined> {
     return this.#delayed('get', () => this.#shared.get(key, name));
-  }
-
-  listByOwner(owner: string): Promise<SharedRecord[]> {
-    return this.#delayed('listByOwner', () => this.#shared.listByOwner(owner));
-  }
-
-  deleteOwner(owner: string): Promise<void> {
-    return this.#delayed('deleteOwner', () => this.#shared.deleteOwner(owner));
   }
 
   maintain(): Promise<void> {

@@ -1,8 +1,7 @@
 import type { Test } from 'tap';
 import type { TokenRequest } from '../../src/domain/access/tokens.ts';
-import { listPresence } from '../../src/domain/rooms/presence.ts';
-import type { Shared } from '../../src/ports/shared.ts';
-import { createWorld, type Flags, startWorker, type Worker, type World } from './realtime.ts';
+import { listPresence, presenceKey } from '../../src/domain/rooms/presence.ts';
+import { createWorld, type Flags, type Ports, startWorker, type Worker, type World } from './realtime.ts';
 import type { Frame, TestSocket } from './socket.ts';
 
 /** A presence row, or any other JSON object. */
@@ -22,11 +21,7 @@ export interface TwoWorkers {
 }
 
 /** Starts two workers of one world. They stop at the end of the test. */
-export async function startTwoWorkers(
-  t: Test,
-  flags: Flags = {},
-  ports: { shared?: Shared } = {},
-): Promise<TwoWorkers> {
+export async function startTwoWorkers(t: Test, flags: Flags = {}, ports: Ports = {}): Promise<TwoWorkers> {
   const world = await createWorld(t, ports);
   const [one, two] = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')];
   const open: TwoWorkers['open'] = async (worker, request) => worker.join(await world.token(request));
@@ -111,6 +106,16 @@ export async function refresh(member: TestSocket, roomId = 'lobby'): Promise<voi
 /** The rows of REST. */
 export async function restRows({ ctx, backend }: World, roomId = 'lobby'): Promise<Row[]> {
   return (JSON.parse(await listPresence(ctx, backend, roomId)) as { items: Row[] }).items;
+}
+
+/**
+ * Resolves once shared memory has as many open connections in the lobby, and has noted the loss of the others: their
+ * grace period has begun, and the clock may be turned.
+ */
+export async function openInLobby({ ctx, environment }: World, count: number): Promise<void> {
+  const open = async (): Promise<number> =>
+    (await ctx.shared.list(presenceKey(environment.id, 'lobby'))).filter(({ owner }) => owner !== '').length;
+  while ((await open()) !== count) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The type and error code of a reply. */

@@ -55,10 +55,16 @@ export interface Worker {
 /** Where the clock stands at the beginning, in milliseconds since the epoch. */
 export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
+/** Ports that a test brings. The time of a shared memory of its own must be that of the clock. */
+export interface Ports {
+  readonly store?: Store;
+  readonly shared?: Shared;
+  readonly clock?: ManualClock;
+}
+
 /** Creates a world with one environment, its publishable key and a signing key. */
-export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
-  const clock = new ManualClock(START);
-  const { store = new MemoryStore(), shared = newShared(clock) } = ports;
+export async function createWorld(t: Test, ports: Ports = {}): Promise<World> {
+  const { clock = new ManualClock(START), store = new MemoryStore(), shared = newShared(clock) } = ports;
   const ctx: Context = { store, shared, clock };
   const environment = await createEnvironment(ctx, { slug: 'default' });
   const { value: key } = await createKey(ctx, environment, { kind: 'publishable' });

@@ -105,7 +105,7 @@ export async function startService(
     const ctx: Context = { ...opened.ctx, shared, filters, passwordLn: CHEAP_LN };
     const [primary, channel] = channelPair();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId: `web-${number}`, port: 0 });
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, owner: `web-${number}`, port: 0 });
     const close = async (): Promise<void> => {
       // After the calls before it.
       await shared.maintain();

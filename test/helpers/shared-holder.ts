@@ -18,3 +18,14 @@ export async function endHolderOf(t: Test, path: string): Promise<() => boolean>
   await killLines(holder);
   return () => otherReaders(root).some((slot) => slot.pid === pid);
 }
+
+/** Returns a function that counts the leases, counts and records in the memory in `path`. */
+export function storedIn(t: Test, path: string): () => number {
+  const root = openLmdbEnv({ ...OPTIONS, path, maxDbs: 4, noSync: true }, (opened) => opened);
+  t.teardown(() => root.close());
+  const tables = ['leases', 'counts', 'records'].map((name) => root.openDB(name, { encoding: 'string' }));
+  return () => {
+    root.resetReadTxn();
+    return tables.reduce((sum, table) => sum + [...table.getKeys()].length, 0);
+  };
+}

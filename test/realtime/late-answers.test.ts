@@ -1,7 +1,9 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { LEASE_MS } from '../../src/ports/shared.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
-import { createWorld, startWorker } from '../helpers/realtime.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { createWorld, START, startWorker } from '../helpers/realtime.ts';
 
 // What can happen while shared memory, as over a network, has not answered yet.
 
@@ -12,8 +14,9 @@ for (const [method, owners] of [
   ['put', ['']],
 ] as const) {
   await t.test(`a socket that closes while its membership waits for ${method} is not left in the room`, async (t) => {
-    const shared = new DelayedShared(new MemoryShared());
-    const world = await createWorld(t, { shared });
+    const clock = new ManualClock(START);
+    const shared = new DelayedShared(new MemoryShared(clock));
+    const world = await createWorld(t, { shared, clock });
     const worker = await startWorker(t, world);
     const ann = await worker.join(await world.token({ userId: 'ann' }));
     const { reached, release } = shared.hold(method);
@@ -32,8 +35,9 @@ for (const [method, owners] of [
 }
 
 await t.test('a socket that closes while it is being counted is not counted afterwards', async (t) => {
-  const shared = new DelayedShared(new MemoryShared());
-  const world = await createWorld(t, { shared });
+  const clock = new ManualClock(START);
+  const shared = new DelayedShared(new MemoryShared(clock));
+  const world = await createWorld(t, { shared, clock });
   const worker = await startWorker(t, world);
   const { reached, release } = shared.hold('count');
   const socket = worker.open({
@@ -47,8 +51,9 @@ await t.test('a socket that closes while it is being counted is not counted afte
 });
 
 await t.test('the first message of a socket waits until the socket is counted', async (t) => {
-  const shared = new DelayedShared(new MemoryShared());
-  const world = await createWorld(t, { shared });
+  const clock = new ManualClock(START);
+  const shared = new DelayedShared(new MemoryShared(clock));
+  const world = await createWorld(t, { shared, clock });
   const worker = await startWorker(t, world, { 'ws.maxUnauthenticatedPerIp': '1' });
   const first = worker.open({}, `?key=${world.key}`);
   await first.opened;
@@ -63,8 +68,9 @@ await t.test('the first message of a socket waits until the socket is counted', 
 });
 
 await t.test('of sockets that open at the same moment, exactly as many as the limit allows stay open', async (t) => {
-  const shared = new DelayedShared(new MemoryShared());
-  const world = await createWorld(t, { shared });
+  const clock = new ManualClock(START);
+  const shared = new DelayedShared(new MemoryShared(clock));
+  const world = await createWorld(t, { shared, clock });
   const workers = [
     await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w1'),
     await startWorker(t, world, { 'ws.maxConnectionsPerUser': '3' }, 'w2'),
@@ -80,10 +86,32 @@ await t.test('of sockets that open at the same moment, exactly as many as the li
   t.equal(outcomes.filter((outcome) => outcome === 'too_many_connections').length, 7);
 });
 
+await t.test('a socket that connects while a worker notices the end of its lease is counted once', async (t) => {
+  const clock = new ManualClock(START);
+  const shared = new DelayedShared(new MemoryShared(clock));
+  const world = await createWorld(t, { shared, clock });
+  const worker = await startWorker(t, world);
+  const token = await world.token({ userId: 'ann' });
+  await worker.join(token);
+  await shared.endLease('w1', 0);
+  const { reached, release } = shared.hold('renewLease');
+  clock.advance(LEASE_MS / 4);
+  worker.realtime.tick();
+  await reached;
+  const tab = worker.join(token);
+  while (worker.realtime.connections() < 2) await nextIteration();
+  release();
+  await tab;
+  const total = (): Promise<number> => shared.total(`conn/${world.environment.id}/ann`);
+  while ((await total()) === 0) await nextIteration();
+  t.equal(await total(), 2);
+});
+
 await t.test('a draining worker counts its sockets out before it has closed its shared memory', async (t) => {
-  const memory = new MemoryShared();
+  const clock = new ManualClock(START);
+  const memory = new MemoryShared(clock);
   const shared = new DelayedShared(memory);
-  const world = await createWorld(t, { shared });
+  const world = await createWorld(t, { shared, clock });
   const worker = await startWorker(t, world);
   const ann = await worker.join(await world.token({ userId: 'ann' }));
   await ann.request('room.join', { roomId: 'lobby' });
@@ -96,5 +124,5 @@ await t.test('a draining worker counts its sockets out before it has closed its 
   await closed;
   await shared.maintain();
   t.equal(await other.total(`conn/${world.environment.id}/ann`), 0);
-  t.strictSame((await other.listByOwner('')).length, 1, 'within the grace period');
+  t.match(await other.list(`room/${world.environment.id}/lobby`), [{ owner: '' }], 'within the grace period');
 });

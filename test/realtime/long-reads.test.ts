@@ -1,6 +1,7 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { createWorld, startWorker } from '../helpers/realtime.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { createWorld, START, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 
 interface RoomPage {
@@ -64,8 +65,9 @@ await t.test('text counts by its bytes, not its characters', async (t) => {
 });
 
 await t.test('a signal to an unknown connection does not read the whole room', async (t) => {
-  const shared = new MemoryShared();
-  const world = await createWorld(t, { shared });
+  const clock = new ManualClock(START);
+  const shared = new MemoryShared(clock);
+  const world = await createWorld(t, { shared, clock });
   const worker = await startWorker(t, world);
   const ann = await worker.join(await world.token({ userId: 'ann' }));
   await ann.request('room.join', { roomId: 'lobby' });

@@ -1,11 +1,14 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { START } from '../helpers/realtime.ts';
 import { GRACE_MS } from '../../src/domain/rooms/presence.ts';
-import type { SharedRecord } from '../../src/ports/shared.ts';
+import { LEASE_MS, type SharedRecord } from '../../src/ports/shared.ts';
 import {
   flushBus,
   membersOf,
   namesOf,
+  openInLobby,
   presenceFrames,
   refresh,
   restRows,
@@ -45,8 +48,9 @@ const changesOf = (socket: TestSocket, userId: string): string[] =>
   );
 
 await t.test('a change makes no worker read the whole room', async (t) => {
-  const shared = new WatchedShared();
-  const { one, two, enter, advance } = await startTwoWorkers(t, {}, { shared });
+  const clock = new ManualClock(START);
+  const shared = new WatchedShared(clock);
+  const { one, two, enter, advance } = await startTwoWorkers(t, {}, { shared, clock });
   const near = await enter(one, 'near');
   const far = await enter(two, 'far');
   const ann = await enter(one, 'ann');
@@ -97,8 +101,9 @@ await t.test('lost messages are repaired within five seconds', async (t) => {
 });
 
 await t.test('after a failed read, the next change reads the whole room', async (t) => {
-  const shared = new WatchedShared();
-  const { two, one, enter } = await startTwoWorkers(t, {}, { shared });
+  const clock = new ManualClock(START);
+  const shared = new WatchedShared(clock);
+  const { two, one, enter } = await startTwoWorkers(t, {}, { shared, clock });
   const watcher = await enter(two, 'watcher');
   const [ann, bob] = [await enter(one, 'ann'), await enter(one, 'bob')];
   await sees(watcher, 'watcher', 'ann', 'bob');
@@ -166,6 +171,51 @@ await t.test('a join and the end of a grace period in any order of messages is o
   t.strictSame(changesOf(watcher, 'ann'), ['joined', 'left']);
 });
 
+await t.test('a worker whose lease has ended shows its users and counts its sockets again', async (t) => {
+  const { world, one, two, enter, advance } = await startTwoWorkers(t);
+  const { shared } = world.ctx;
+  const watcher = await enter(two, 'watcher');
+  const ann = await enter(one, 'ann', { at: 1 });
+  await sees(watcher, 'watcher', 'ann');
+  advance(LEASE_MS / 4 - 1);
+  const waiting = one.open({}, `?key=${world.key}`);
+  await waiting.opened;
+  const pending = (): Promise<number> => shared.total('pending-sockets/127.0.0.1');
+  while ((await pending()) === 0) await new Promise((resolve) => setImmediate(resolve));
+  const counts = async (): Promise<unknown> => [
+    (await restRows(world)).map(({ userId, state, joinedAt }) => ({ userId, state, joinedAt })),
+    await shared.total(`conn/${world.environment.id}/ann`),
+    await pending(),
+  ];
+  const before = await counts();
+  await shared.endLease('w1', 0);
+  t.match(await counts(), [[{ userId: 'watcher' }], 0, 0]);
+  advance(1);
+  while ((await pending()) === 0) await new Promise((resolve) => setImmediate(resolve));
+  t.strictSame(await counts(), before);
+  await sees(watcher, 'watcher', 'ann');
+  t.strictSame(stateOf(watcher, 'ann'), { at: 1 });
+
+  await ann.terminate();
+  await waiting.terminate();
+  while (one.realtime.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
+  t.match(await counts(), [[{ userId: 'ann' }, { userId: 'watcher' }], 0, 0], 'each was counted once');
+  advance(GRACE_MS);
+  await sees(watcher, 'watcher');
+});
+
+await t.test('a worker that renews its lease is shown for as long as it runs', async (t) => {
+  const { one, two, enter, advance } = await startTwoWorkers(t);
+  const watcher = await enter(two, 'watcher');
+  await enter(one, 'ann');
+  await sees(watcher, 'watcher', 'ann');
+  for (let passed = 0; passed < 3 * LEASE_MS; passed += LEASE_MS / 4) {
+    advance(LEASE_MS / 4);
+    await refresh(watcher);
+  }
+  t.strictSame(changesOf(watcher, 'ann'), ['joined']);
+});
+
 await t.test('with messages lost, late and out of order, all sockets see the same room in the end', async (t) => {
   const { world, one, two, enter, advance } = await startTwoWorkers(t);
   const watchers = await Promise.all([enter(one, 'w-one'), enter(two, 'w-two')]);
@@ -200,8 +250,7 @@ await t.test('with messages lost, late and out of order, all sockets see the sam
     if (next(8) === 0) advance(next(GRACE_MS));
   }
   for (const { bus } of [one, two]) bus.release([]);
-  while (one.realtime.connections() + two.realtime.connections() > tabs.length + 2)
-    await new Promise((resolve) => setImmediate(resolve));
+  await openInLobby(world, tabs.length + 2);
   advance(GRACE_MS);
   const present = ['w-one', 'w-two', ...new Set(tabs.map(({ userId }) => userId))].toSorted();
   const expected = await restRows(world);

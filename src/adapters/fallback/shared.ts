@@ -1,5 +1,5 @@
 import { isStoreError } from '../../model/errors.ts';
-import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
+import type { Budget, NewSharedRecord, RateLimitResult, Shared, SharedRecord } from '../../ports/shared.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
@@ -56,9 +56,26 @@ export class FallbackShared implements Shared {
     }
   }
 
-  async sweepWindows(idleMs: number): Promise<void> {
-    await this.#local.sweepWindows(idleMs);
-    await this.#try(() => this.#shared.sweepWindows(idleMs));
+  async sweep(idleMs: number): Promise<void> {
+    await this.#local.sweep(idleMs);
+    await this.#try(() => this.#shared.sweep(idleMs));
+  }
+
+  /** If the disk fails, the owner has no lease: it begins another one when it finds out that it cannot renew it. */
+  async beginLease(owner: string): Promise<void> {
+    for (const [name, count] of this.#pendingCounts) if (count.owner === owner) this.#pendingCounts.delete(name);
+    await this.#try(() => this.#shared.beginLease(owner));
+  }
+
+  /** If the disk fails, returns true: nothing could be written again. The entries last as long as the lease does. */
+  async renewLease(owner: string): Promise<boolean> {
+    let renewed = true;
+    await this.#try(async () => (renewed = await this.#shared.renewLease(owner)));
+    return renewed;
+  }
+
+  endLease(owner: string, keepRecordsMs: number): Promise<void> {
+    return this.#change(` ${owner}`, () => this.#shared.endLease(owner, keepRecordsMs));
   }
 
   async count(key: string, owner: string, delta: number): Promise<number> {
@@ -81,7 +98,7 @@ export class FallbackShared implements Shared {
     return Math.max(0, (await written) + pending);
   }
 
-  put(record: SharedRecord): Promise<void> {
+  put(record: NewSharedRecord): Promise<void> {
     return this.#change(`${record.key} ${record.name}`, () => this.#shared.put(record));
   }
 
@@ -97,15 +114,6 @@ export class FallbackShared implements Shared {
   async get(key: string, name: string): Promise<SharedRecord | undefined> {
     await this.#writing;
     return this.#shared.get(key, name);
-  }
-
-  async listByOwner(owner: string): Promise<SharedRecord[]> {
-    await this.#writing;
-    return this.#shared.listByOwner(owner);
-  }
-
-  deleteOwner(owner: string): Promise<void> {
-    return this.#change(` ${owner}`, () => this.#shared.deleteOwner(owner));
   }
 
   maintain(): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
-import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
+import type { RateLimitResult, Shared } from '../../ports/shared.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { spendFrom, type SpentBudget } from '../memory/budget.ts';
 import { openLmdbEnv, SMALL_MAP_BYTES } from './env/lmdb-env.ts';
+import { sharedEntries } from './shared-entries.ts';
 
 /**
  * Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are
@@ -20,9 +21,7 @@ export interface LmdbSharedOptions {
 
 /**
  * Opens the shared memory of a cluster: an LMDB environment in folder `path` that is never flushed, so its content may
- * be lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full; a
- * count is one record per key and owner; a `SharedRecord` is one record per key and name, with its owner before the
- * text.
+ * be lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full.
  */
 export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions): Shared {
   const options = {
@@ -35,7 +34,7 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
     compression: false,
     mapSize: SMALL_MAP_BYTES,
   };
-  const { root, windows, counts, records } = openLmdbEnv(options, openTables);
+  const { root, windows, ...tables } = openLmdbEnv(options, openTables);
 
   /** Runs `read` on a new snapshot and ends the snapshot. */
   const reading = <T>(read: () => T): T => {
@@ -47,13 +46,11 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
     }
   };
 
-  const totalOf = (key: string): number => {
-    let total = 0;
-    for (const { value } of counts.getRange({ start: `${key} `, end: `${key}!` })) total += Number(value);
-    return total;
-  };
+  const entries = sharedEntries({ root, ...tables, now: () => clock.monotonic(), reading });
 
   return {
+    ...entries,
+
     async hit(key, limit, windowMs) {
       return root.transactionSync(() => {
         const now = clock.monotonic();
@@ -77,7 +74,8 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
       });
     },
 
-    async sweepWindows(idleMs) {
+    async sweep(idleMs) {
+      entries.sweep();
       const before = clock.monotonic() - idleMs;
       for (const key of reading(() => [...windows.getKeys()])) {
         root.transactionSync(() => {
@@ -85,52 +83,6 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
           if (hits !== undefined && hits.readDoubleLE(hits.byteLength - 8) < before) windows.removeSync(key);
         });
       }
-    },
-
-    async count(key, owner, delta) {
-      return root.transactionSync(() => {
-        const name = `${key} ${owner}`;
-        const count = Number(counts.get(name) ?? 0) + delta;
-        if (count > 0) counts.putSync(name, String(count));
-        else counts.removeSync(name);
-        return totalOf(key);
-      });
-    },
-
-    async total(key) {
-      return reading(() => totalOf(key));
-    },
-
-    async put({ key, name, owner, text }) {
-      root.transactionSync(() => records.putSync(`${key} ${name}`, `${owner} ${text}`));
-    },
-
-    async delete(key, name) {
-      root.transactionSync(() => records.removeSync(`${key} ${name}`));
-    },
-
-    async list(key) {
-      return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readRecord));
-    },
-
-    async get(key, name) {
-      root.resetReadTxn();
-      const value = records.get(`${key} ${name}`);
-      return value === undefined ? undefined : readRecord({ key: `${key} ${name}`, value });
-    },
-
-    async listByOwner(owner) {
-      return reading(() =>
-        [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readRecord),
-      );
-    },
-
-    async deleteOwner(owner) {
-      root.transactionSync(() => {
-        for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
-        for (const { key, value } of [...records.getRange({})])
-          if (value.startsWith(`${owner} `)) records.removeSync(key);
-      });
     },
 
     async maintain() {
@@ -146,6 +98,7 @@ export function openLmdbShared({ path, clock = systemClock }: LmdbSharedOptions)
 interface Tables {
   readonly root: RootDatabase;
   readonly windows: Table<Buffer, string>;
+  readonly leases: Table<string, string>;
   readonly counts: Table<string, string>;
   readonly records: Table<string, string>;
 }
@@ -154,18 +107,9 @@ function openTables(root: RootDatabase): Tables {
   return {
     root,
     windows: root.openDB('windows', { encoding: 'binary' }),
+    leases: root.openDB('leases', { encoding: 'string' }),
     counts: root.openDB('counts', { encoding: 'string' }),
     records: root.openDB('records', { encoding: 'string' }),
-  };
-}
-
-function readRecord(stored: { key: string; value: string }): SharedRecord {
-  const [afterKey, afterOwner] = [stored.key.indexOf(' '), stored.value.indexOf(' ')];
-  return {
-    key: stored.key.slice(0, afterKey),
-    name: stored.key.slice(afterKey + 1),
-    owner: stored.value.slice(0, afterOwner),
-    text: stored.value.slice(afterOwner + 1),
   };
 }
 

@@ -18,22 +18,36 @@ export const GRACE_MS = 10_000;
 /** Owner of the memberships of lost connections, which outlive the worker that had the connection. */
 const NO_OWNER = '';
 
-/**
- * One connection in one room, as stored in shared memory. `joinedAt` and `activeAt` are shown to clients and are
- * milliseconds since the epoch. `stateAt` and `leftAt` are compared with each other and with the current time and are
- * `Clock.monotonic`.
- */
-export interface Membership {
+/** A connection of this process in a room, as the process knows it. */
+export interface OwnMembership {
   readonly userId: string;
   readonly connectionId: string;
-  /** When the user joined, with this connection or an earlier one. */
+  /** When the user joined, with this connection or an earlier one, in milliseconds since the epoch; shown to clients. */
   readonly joinedAt: number;
+  /** Shown to clients, too. */
   readonly activeAt: number;
   readonly state: PresenceState;
-  /** When the state was set; 0 for never. */
+  /** When the state was set, by `Clock.monotonic`; null for never. */
+  readonly stateSetAt: number | null;
+}
+
+/** One connection in one room, of any process, as read from shared memory. */
+export interface Membership extends Omit<OwnMembership, 'stateSetAt'> {
+  /** When the state was set, by the time of the memory; -Infinity for never. */
   readonly stateAt: number;
-  /** When the connection was lost; null while it is open. */
-  readonly leftAt: number | null;
+  /**
+   * When the grace period of a lost connection ends at the earliest, by `Clock.monotonic`: the memory knows when it has
+   * ended. Null while the connection is open.
+   */
+  readonly leavesAt: number | null;
+}
+
+/**
+ * The text of a membership in shared memory. It has no time that another process would have to compare with its own
+ * clock: how old the state was when the record was put, and the memory knows when that was.
+ */
+interface StoredMembership extends Omit<OwnMembership, 'stateSetAt'> {
+  readonly stateAgeMs: number | null;
 }
 
 /** A user in a room, made of all their memberships. */
@@ -44,7 +58,7 @@ export interface PresentUser {
   readonly joinedAt: number;
   readonly activeAt: number;
   readonly state: PresenceState;
-  /** When the grace period ends, by `Clock.monotonic`; null while a connection is open. */
+  /** When the grace period ends at the earliest, by `Clock.monotonic`; null while a connection is open. */
   readonly leavesAt: number | null;
 }
 
@@ -58,9 +72,9 @@ export const presenceKey = (environmentId: string, roomId: string): string =>
 /** The membership of a connection that joins now as the first one of its user, for `putMembership`. */
 export function newMembership(
   { clock }: Context,
-  connection: Pick<Membership, 'userId' | 'connectionId'>,
+  connection: Pick<OwnMembership, 'userId' | 'connectionId'>,
   state: PresenceState | undefined,
-): Membership {
+): OwnMembership {
   const { userId, connectionId } = connection;
   const now = clock.now();
   return {
@@ -69,34 +83,32 @@ export function newMembership(
     joinedAt: now,
     activeAt: now,
     state: state ?? {},
-    stateAt: state === undefined ? 0 : clock.monotonic(),
-    leftAt: null,
+    stateSetAt: state === undefined ? null : clock.monotonic(),
   };
 }
 
 /** When a user who is in a room, or within the grace period, joined it; null for one who is not. */
 export async function joinedAtOf(ctx: Context, key: string, userId: string): Promise<number | null> {
   const prefix = recordPrefix(userId);
-  const records = await ctx.shared.list(key);
-  const [present] = groupByUser(
-    records.filter(({ text }) => text.startsWith(prefix)).map(parseMembership),
-    ctx.clock.monotonic(),
-  );
+  const askedAt = ctx.clock.monotonic();
+  const records = (await ctx.shared.list(key)).filter(({ text }) => text.startsWith(prefix));
+  const [present] = groupByUser(records.map((record) => readMembership(record, askedAt)));
   return present?.joinedAt ?? null;
 }
 
-/** Writes a membership, in place of an earlier one of the connection. */
-export function putMembership(ctx: Context, owner: string, key: string, membership: Membership): Promise<void> {
-  return ctx.shared.put({ key, name: membership.connectionId, owner, text: renderMembership(membership) });
+/** Writes a membership, in place of an earlier one of the connection. It lasts as long as its owner has a lease. */
+export function putMembership(ctx: Context, owner: string, key: string, membership: OwnMembership): Promise<void> {
+  return ctx.shared.put({ key, name: membership.connectionId, owner, text: textOf(ctx, membership) });
 }
 
 /** Records that a connection was lost. The grace period begins, unless the user has another connection in the room. */
-export function markDisconnected(ctx: Context, key: string, membership: Membership): Promise<void> {
-  return putMembership(ctx, NO_OWNER, key, { ...membership, leftAt: ctx.clock.monotonic() });
+export function markDisconnected(ctx: Context, key: string, membership: OwnMembership): Promise<void> {
+  const text = textOf(ctx, membership);
+  return ctx.shared.put({ key, name: membership.connectionId, owner: NO_OWNER, text, expiresInMs: GRACE_MS });
 }
 
 /** Removes a connection that leaves a room, without a grace period. */
-export function deleteMembership(ctx: Context, key: string, { connectionId }: Membership): Promise<void> {
+export function deleteMembership(ctx: Context, key: string, { connectionId }: OwnMembership): Promise<void> {
   return ctx.shared.delete(key, connectionId);
 }
 
@@ -112,26 +124,20 @@ export async function deleteDisconnected(ctx: Context, key: string, userId: stri
 
 /** The users who are in a room now, in the order in which they joined. */
 export async function presentUsers(ctx: Context, key: string): Promise<PresentUser[]> {
-  return groupByUser(await listMemberships(ctx, key), ctx.clock.monotonic());
+  return groupByUser(await listMemberships(ctx, key));
 }
 
 /** The memberships of a room as of now, in the order of their connection ids. */
 export async function listMemberships(ctx: Context, key: string): Promise<Membership[]> {
-  return (await ctx.shared.list(key)).map(parseMembership);
+  const askedAt = ctx.clock.monotonic();
+  return (await ctx.shared.list(key)).map((record) => readMembership(record, askedAt));
 }
 
 /** The membership of one connection as of now; undefined if it is not in the room. */
 export async function membershipOf(ctx: Context, key: string, connectionId: string): Promise<Membership | undefined> {
+  const askedAt = ctx.clock.monotonic();
   const record = await ctx.shared.get(key, connectionId);
-  return record === undefined ? undefined : parseMembership(record);
-}
-
-/**
- * Whether a membership no longer counts: its connection was lost, and the grace period has ended. `now` is
- * `Clock.monotonic`.
- */
-export function isExpired({ leftAt }: Membership, now: number): boolean {
-  return leftAt !== null && leftAt + GRACE_MS <= now;
+  return record === undefined ? undefined : readMembership(record, askedAt);
 }
 
 /** Whether a connection is in a room. `connectionId` may be any text, since clients send it. */
@@ -187,27 +193,15 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
  * Releases the shared memory of a worker that has ended. Its connections count as lost: their users leave after the
  * grace period.
  */
-export async function releaseOwner(ctx: Context, owner: string): Promise<void> {
-  const records = await ctx.shared.listByOwner(owner);
-  await Promise.all(records.map((record) => markDisconnected(ctx, record.key, parseMembership(record))));
-  await ctx.shared.deleteOwner(owner);
+export function releaseOwner(ctx: Context, owner: string): Promise<void> {
+  return ctx.shared.endLease(owner, GRACE_MS);
 }
 
-/** Removes the lost connections whose grace period is over. */
-export async function sweepPresence(ctx: Context): Promise<void> {
-  const end = ctx.clock.monotonic() - GRACE_MS;
-  for (const record of await ctx.shared.listByOwner(NO_OWNER)) {
-    const { leftAt, connectionId } = parseMembership(record);
-    if (leftAt !== null && leftAt <= end) await ctx.shared.delete(record.key, connectionId);
-  }
-}
-
-/** The users of memberships, in the order in which they came. `now` is `Clock.monotonic`. */
-export function groupByUser(memberships: readonly Membership[], now: number): PresentUser[] {
+/** The users of memberships, in the order in which they came. */
+export function groupByUser(memberships: readonly Membership[]): PresentUser[] {
   const byUser = new Map<string, Membership[]>();
   for (const membership of memberships) {
     const { userId } = membership;
-    if (isExpired(membership, now)) continue;
     const known = byUser.get(userId);
     if (known === undefined) byUser.set(userId, [membership]);
     else known.push(membership);
@@ -219,7 +213,7 @@ export function groupByUser(memberships: readonly Membership[], now: number): Pr
 
 /** Merges the memberships of one user, at least one. Lost connections count only if all are lost. */
 function mergeMemberships(memberships: readonly Membership[]): PresentUser {
-  const open = memberships.filter(({ leftAt }) => leftAt === null);
+  const open = memberships.filter(({ leavesAt }) => leavesAt === null);
   const counted = open.length > 0 ? open : memberships;
   const latest = counted.reduce((best, next) => (next.stateAt > best.stateAt ? next : best));
   return {
@@ -228,17 +222,26 @@ function mergeMemberships(memberships: readonly Membership[]): PresentUser {
     joinedAt: Math.min(...counted.map(({ joinedAt }) => joinedAt)),
     activeAt: Math.max(...counted.map(({ activeAt }) => activeAt)),
     state: latest.state,
-    leavesAt: open.length > 0 ? null : Math.max(...counted.map(({ leftAt }) => leftAt ?? 0)) + GRACE_MS,
+    leavesAt: open.length > 0 ? null : Math.max(...counted.map(({ leavesAt }) => leavesAt ?? 0)),
   };
 }
 
 // The user id is the first field, so that the records of one user are found without parsing all records.
 const recordPrefix = (userId: string): string => `{"userId":${JSON.stringify(userId)},`;
 
-function renderMembership({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt }: Membership): string {
-  return JSON.stringify({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt });
+function textOf({ clock }: Context, membership: OwnMembership): string {
+  const { userId, connectionId, joinedAt, activeAt, state, stateSetAt } = membership;
+  const stateAgeMs = stateSetAt === null ? null : clock.monotonic() - stateSetAt;
+  const stored: StoredMembership = { userId, connectionId, joinedAt, activeAt, state, stateAgeMs };
+  return JSON.stringify(stored);
 }
 
-function parseMembership({ text }: SharedRecord): Membership {
-  return parseRecord<Membership>(text);
+/** @param askedAt `Clock.monotonic`, before the record was read */
+function readMembership({ text, putAt, expiresInMs }: SharedRecord, askedAt: number): Membership {
+  const { stateAgeMs, ...membership } = parseRecord<StoredMembership>(text);
+  return {
+    ...membership,
+    stateAt: stateAgeMs === null ? Number.NEGATIVE_INFINITY : putAt - stateAgeMs,
+    leavesAt: expiresInMs === null ? null : askedAt + expiresInMs,
+  };
 }

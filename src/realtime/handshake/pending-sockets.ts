@@ -134,6 +134,11 @@ export class PendingSockets {
     );
   }
 
+  /** Counts all sockets in a new lease of this worker. */
+  async countAgain(): Promise<void> {
+    await Promise.all([...this.#sockets].map((pending) => this.#count(pending, 1)));
+  }
+
   /** Closes the sockets whose deadline has passed. `now` is `Clock.monotonic`. */
   expire(now: number): void {
     for (const pending of this.#sockets) {

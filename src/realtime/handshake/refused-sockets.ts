@@ -54,6 +54,12 @@ export class RefusedSockets {
     this.#count(address, 1);
   }
 
+  /** Counts all sockets in a new lease of this worker. */
+  async countAgain(): Promise<void> {
+    const addresses = [...this.#sockets].map(({ address }) => address);
+    await Promise.all(addresses.map((address) => countUnauthenticated(this.#ctx, this.#owner, address, 1)));
+  }
+
   /** Stops counting the sockets whose connections are closed by `now`, which is `Clock.monotonic`. */
   expire(now: number): void {
     for (const socket of this.#sockets) {

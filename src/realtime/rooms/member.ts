@@ -1,11 +1,11 @@
-import type { Membership } from '../../domain/rooms/presence.ts';
+import type { OwnMembership } from '../../domain/rooms/presence.ts';
 import type { Connection } from '../session/connection.ts';
 
 /** A connection of this worker in a room. */
 export interface Member {
   readonly connection: Connection;
   /** The membership as it is in shared memory, or will be once the write that has begun ends. */
-  membership: Membership;
+  membership: OwnMembership;
   /** Whether a write of the membership to shared memory has begun. */
   written: boolean;
   /** Time at which its activity was last written, by `Clock.monotonic`. */

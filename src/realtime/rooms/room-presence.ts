@@ -102,13 +102,15 @@ export class RoomPresence {
   }
 
   /**
-   * Removes users whose grace period has ended, and reads all memberships again when that is due. `now` is
-   * `Clock.monotonic`.
+   * Reads the memberships of users again whose grace period may have ended, and all memberships when that is due. `now`
+   * is `Clock.monotonic`.
    */
   tick(now: number): void {
     const due = now >= this.#readAllDue;
     if (due) this.#readAll = true;
-    if (this.#view.expire(now) || due) this.#refresh();
+    const expired = this.#view.expired(now);
+    for (const connectionId of expired) this.#changed.add(connectionId);
+    if (due || expired.length > 0) this.#refresh();
   }
 
   /** Updates the view and sends the changes, within `TICK_MS`. */
@@ -130,7 +132,7 @@ export class RoomPresence {
     }
     try {
       await this.#readMemberships();
-      const changed = this.#view.takeChanged(ctx.clock.monotonic());
+      const changed = this.#view.takeChanged();
       await this.#loadProfiles(changed.present);
       for (const { type, userId, data } of this.#view.update(changed, this.#profiles)) {
         if (type === 'presence.left') {

@@ -1,6 +1,5 @@
 import {
   groupByUser,
-  isExpired,
   type Membership,
   presenceOf,
   type PresentUser,
@@ -45,7 +44,7 @@ export class RoomView {
   readonly #rows = new Map<string, Row>();
   /** Users whose row may have to change. */
   readonly #changed = new Set<string>();
-  /** Users without a connection -> when their grace period ends, by `Clock.monotonic`. */
+  /** Users without a connection -> when their grace period ends at the earliest, by `Clock.monotonic`. */
   readonly #leavesAt = new Map<string, number>();
 
   /** The rows as a JSON array, in the order in which the users joined. */
@@ -62,7 +61,7 @@ export class RoomView {
   /** Whether a connection is in the room. */
   hasConnection(connectionId: string): boolean {
     const userId = this.#userOf.get(connectionId);
-    return userId !== undefined && this.#memberships.get(userId)?.get(connectionId)?.leftAt === null;
+    return userId !== undefined && this.#memberships.get(userId)?.get(connectionId)?.leavesAt === null;
   }
 
   /** Replaces the membership of one connection; undefined removes it. */
@@ -85,34 +84,23 @@ export class RoomView {
   }
 
   /**
-   * Includes the users whose grace period has ended in the next update. Returns whether there are any. `now` is
-   * `Clock.monotonic`.
+   * The connections of users whose grace period may have ended by `now`, `Clock.monotonic`: their memberships must be
+   * read again.
    */
-  expire(now: number): boolean {
-    let expired = false;
-    for (const [userId, leavesAt] of this.#leavesAt) {
-      if (leavesAt > now) continue;
-      this.#leavesAt.delete(userId);
-      this.#changed.add(userId);
-      expired = true;
-    }
-    return expired;
+  expired(now: number): readonly string[] {
+    const due = [...this.#leavesAt].filter(([, leavesAt]) => leavesAt <= now).map(([userId]) => userId);
+    for (const userId of due) this.#leavesAt.delete(userId);
+    return due.flatMap((userId) => [...(this.#memberships.get(userId)?.keys() ?? [])]);
   }
 
-  /** Returns the users that have changed since the last call, for `update`. `now` is `Clock.monotonic`. */
-  takeChanged(now: number): ChangedUsers {
+  /** Returns the users that have changed since the last call, for `update`. */
+  takeChanged(): ChangedUsers {
     const userIds = [...this.#changed];
     this.#changed.clear();
-    const memberships: Membership[] = [];
-    for (const userId of userIds) {
-      for (const membership of [...(this.#memberships.get(userId)?.values() ?? [])]) {
-        if (isExpired(membership, now)) this.#remove(membership);
-        else memberships.push(membership);
-      }
-    }
+    const memberships = userIds.flatMap((userId) => [...(this.#memberships.get(userId)?.values() ?? [])]);
     // Grouping depends on the order, which must be the same on every worker.
     memberships.sort((a, b) => (a.connectionId < b.connectionId ? -1 : 1));
-    return { userIds, present: groupByUser(memberships, now) };
+    return { userIds, present: groupByUser(memberships) };
   }
 
   /**
@@ -154,11 +142,7 @@ export class RoomView {
   #delete(connectionId: string): void {
     const userId = this.#userOf.get(connectionId);
     if (userId === undefined) return;
-    this.#remove({ userId, connectionId });
     this.#changed.add(userId);
-  }
-
-  #remove({ userId, connectionId }: Pick<Membership, 'userId' | 'connectionId'>): void {
     this.#userOf.delete(connectionId);
     const ofUser = this.#memberships.get(userId);
     ofUser?.delete(connectionId);

@@ -5,8 +5,8 @@ import {
   isPresent,
   joinedAtOf,
   markDisconnected,
-  type Membership,
   newMembership,
+  type OwnMembership,
   putMembership,
 } from '../../domain/rooms/presence.ts';
 import type { PresenceState } from '../../model/presence.ts';
@@ -129,7 +129,7 @@ export class Room {
   async setState(member: Member, state: PresenceState): Promise<void> {
     const { clock } = this.#deps.ctx;
     member.touchedAt = clock.monotonic();
-    await this.#write(member, { state, stateAt: member.touchedAt, activeAt: clock.now() });
+    await this.#write(member, { state, stateSetAt: member.touchedAt, activeAt: clock.now() });
   }
 
   /** Sends the cursor of a member to the others. Of several within 50 ms only the latest is sent. */
@@ -200,6 +200,14 @@ export class Room {
     });
   }
 
+  /** Writes the memberships of this worker's connections in a new lease. */
+  async writeAgain(): Promise<void> {
+    const { ctx, owner } = this.#deps;
+    const written = [...this.#channel.members.values()].filter((member) => member.written);
+    await Promise.all(written.map(({ membership }) => putMembership(ctx, owner, this.key, membership)));
+    this.#changed(null);
+  }
+
   /**
    * Ends the typing of users who have not typed for a while, and does `RoomPresence.tick`. `now` is `Clock.monotonic`.
    */
@@ -216,7 +224,7 @@ export class Room {
     await this.#write(member, { activeAt: clock.now() });
   }
 
-  async #write(member: Member, changes: Partial<Membership>): Promise<void> {
+  async #write(member: Member, changes: Partial<OwnMembership>): Promise<void> {
     member.membership = { ...member.membership, ...changes };
     member.written = true;
     await putMembership(this.#deps.ctx, this.#deps.owner, this.key, member.membership);
@@ -237,8 +245,8 @@ export class Room {
     }
   }
 
-  /** Announces that a membership was written or deleted. */
-  #changed(connectionId: string): void {
+  /** Announces that a membership was written or deleted; null stands for any. */
+  #changed(connectionId: string | null): void {
     this.#publishToPeers({ kind: 'changed', connectionId });
     this.#presence.membershipChanged(connectionId);
   }

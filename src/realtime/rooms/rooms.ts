@@ -97,6 +97,11 @@ export class Rooms {
     for (const room of this.#rooms.values()) void room.removeDisconnected(environmentId, userId);
   }
 
+  /** Writes the memberships of all connections of this worker in a new lease. */
+  async writeAgain(): Promise<void> {
+    await Promise.all([...this.#rooms.values()].map((room) => room.writeAgain()));
+  }
+
   /** Calls `tick` of every room. `now` is `Clock.monotonic`. */
   tick(now: number): void {
     for (const room of this.#rooms.values()) room.tick(now);

@@ -8,6 +8,7 @@ import type { Services } from '../services.ts';
 import { PING_FRAME, refuse, tokenExpiringFrame } from '../socket/protocol.ts';
 import { RESTART } from '../socket/socket-writer.ts';
 import type { Connection } from './connection.ts';
+import { SharedLease } from './shared-lease.ts';
 
 /** Interval of the timer, in milliseconds. */
 const TICK_MS = 250;
@@ -22,12 +23,14 @@ const WARNING_MS = 60_000;
  */
 export class Heartbeat {
   readonly #services: Services;
+  readonly #lease: SharedLease;
   readonly #timer: NodeJS.Timeout;
   readonly #unfollow: () => void;
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(services: Services) {
     this.#services = services;
+    this.#lease = new SharedLease(services);
     this.#timer = setInterval(() => this.tick(), TICK_MS);
     this.#timer.unref();
     this.#unfollow = services.ctx.store.follow((stream, event) => {
@@ -37,13 +40,14 @@ export class Heartbeat {
   }
 
   /**
-   * Closes pending sockets after their deadline, updates the rooms, and once a second checks the connections. Called by
-   * the timer, and by tests after they advance their clock.
+   * Renews the lease in shared memory, closes pending sockets after their deadline, updates the rooms, and once a second
+   * checks the connections. Called by the timer, and by tests after they advance their clock.
    */
   tick(): void {
     const { ctx, limits, pendingSockets, refusedSockets, hub, connections, rooms } = this.#services;
     const now = ctx.clock.monotonic();
     limits.now = now;
+    this.#lease.tick(now);
     pendingSockets.expire(now);
     refusedSockets.expire(now);
     rooms.tick(now);

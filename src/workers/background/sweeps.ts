@@ -7,7 +7,6 @@ import { sweepAdminIdempotency, sweepIdempotency } from '../../domain/idempotenc
 import { sweepItems } from '../../domain/moderation/sweep.ts';
 import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.ts';
 import { sweepDeadJobs } from '../../domain/plugins/job-attempts.ts';
-import { sweepPresence } from '../../domain/rooms/presence.ts';
 import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
 import { sweepStages } from '../../domain/rooms/state-bytes.ts';
 import { streamOf } from '../../domain/events/streams.ts';
@@ -35,8 +34,7 @@ export async function maintain({ operations, shared }: Context): Promise<void> {
 export function ownSweeps(ctx: Context): readonly Sweep[] {
   return [
     { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
-    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(IDLE_WINDOW_MS) },
-    { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
+    { name: 'shared memory', everyMs: MINUTE, run: () => ctx.shared.sweep(IDLE_WINDOW_MS) },
   ];
 }
 

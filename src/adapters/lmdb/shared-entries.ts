@@ -1,0 +1,191 @@
+import type { Database as Table, RootDatabase } from 'lmdb';
+import { LEASE_MS, type Shared, type SharedRecord } from '../../ports/shared.ts';
+
+/** The part of `Shared` that is about owners. */
+export type SharedEntries = Pick<
+  Shared,
+  'beginLease' | 'renewLease' | 'endLease' | 'count' | 'total' | 'put' | 'delete' | 'list' | 'get'
+> & {
+  /** Deletes the records that have expired, and the entries without a lease. */
+  sweep(): void;
+};
+
+/** What `sharedEntries` stores its entries in. */
+export interface EntriesOptions {
+  readonly root: RootDatabase;
+  /** owner -> when its lease ends, by the time of the memory. */
+  readonly leases: Table<string, string>;
+  /** `key owner` -> count. */
+  readonly counts: Table<string, string>;
+  /** `key name` -> record. */
+  readonly records: Table<string, string>;
+  /** The time of the memory. */
+  readonly now: () => number;
+  /** Runs a function on a new snapshot. */
+  readonly reading: <T>(read: () => T) => T;
+}
+
+/** A record as it is stored: `owner putAt expiresAt text`, where expiresAt may be empty. */
+interface StoredRecord {
+  readonly owner: string;
+  readonly putAt: number;
+  /** Infinity for never. */
+  readonly expiresAt: number;
+  readonly text: string;
+}
+
+/** Implements the leases of `Shared` and what they hold. */
+export function sharedEntries({ root, leases, counts, records, now, reading }: EntriesOptions): SharedEntries {
+  const hasLease = (owner: string, at: number): boolean => owner === '' || Number(leases.get(owner) ?? 0) > at;
+
+  /**
+   * Returns a function that says whether an entry has expired, or its owner has no lease. It reads each lease once, so
+   * it must not be used after the snapshot or transaction.
+   */
+  const isGoneNow = (): ((entry: { readonly owner: string; readonly expiresAt?: number }) => boolean) => {
+    const at = now();
+    const known = new Map<string, boolean>();
+    return ({ owner, expiresAt = Number.POSITIVE_INFINITY }) => {
+      let has = known.get(owner);
+      if (has === undefined) known.set(owner, (has = hasLease(owner, at)));
+      return !has || expiresAt <= at;
+    };
+  };
+
+  const totalOf = (key: string): number => {
+    const isGone = isGoneNow();
+    let total = 0;
+    for (const { key: name, value } of counts.getRange({ start: `${key} `, end: `${key}!` }))
+      if (!isGone({ owner: ownerOfCount(name) })) total += Number(value);
+    return total;
+  };
+
+  /** The records of a range that are shown. */
+  const shown = (range: Iterable<{ readonly key: string; readonly value: string }>): SharedRecord[] => {
+    const [isGone, at] = [isGoneNow(), now()];
+    const found: SharedRecord[] = [];
+    for (const { key, value } of range) {
+      const record = readRecord(value);
+      if (isGone(record)) continue;
+      const { owner, putAt, expiresAt, text } = record;
+      const afterKey = key.indexOf(' ');
+      const expiresInMs = expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt - at;
+      found.push({ key: key.slice(0, afterKey), name: key.slice(afterKey + 1), owner, text, putAt, expiresInMs });
+    }
+    return found;
+  };
+
+  /** Deletes the counts of an owner, and passes each of its records on. */
+  const clear = (owner: string, onRecord: (key: string, record: StoredRecord) => void): void => {
+    for (const key of [...counts.getKeys()]) if (ownerOfCount(key) === owner) counts.removeSync(key);
+    for (const { key, value } of [...records.getRange({})])
+      if (value.startsWith(`${owner} `)) onRecord(key, readRecord(value));
+  };
+  const remove = (key: string): void => void records.removeSync(key);
+
+  return {
+    async beginLease(owner) {
+      root.transactionSync(() => {
+        clear(owner, remove);
+        leases.putSync(owner, String(now() + LEASE_MS));
+      });
+    },
+
+    async renewLease(owner) {
+      return root.transactionSync(() => {
+        const at = now();
+        const has = hasLease(owner, at);
+        if (has) leases.putSync(owner, String(at + LEASE_MS));
+        return has;
+      });
+    },
+
+    async endLease(owner, keepRecordsMs) {
+      root.transactionSync(() => {
+        const at = now();
+        const isKept = hasLease(owner, at);
+        clear(owner, (key, record) => {
+          const expiresAt = Math.min(record.expiresAt, at + keepRecordsMs);
+          if (isKept) records.putSync(key, renderRecord({ ...record, owner: '', expiresAt }));
+          else remove(key);
+        });
+        leases.removeSync(owner);
+      });
+    },
+
+    async count(key, owner, delta) {
+      return root.transactionSync(() => {
+        const name = `${key} ${owner}`;
+        const count = Number(counts.get(name) ?? 0) + delta;
+        if (count > 0) counts.putSync(name, String(count));
+        else counts.removeSync(name);
+        return totalOf(key);
+      });
+    },
+
+    async total(key) {
+      return reading(() => totalOf(key));
+    },
+
+    async put({ key, name, owner, text, expiresInMs = Number.POSITIVE_INFINITY }) {
+      root.transactionSync(() => {
+        const putAt = now();
+        records.putSync(`${key} ${name}`, renderRecord({ owner, putAt, expiresAt: putAt + expiresInMs, text }));
+      });
+    },
+
+    async delete(key, name) {
+      root.transactionSync(() => remove(`${key} ${name}`));
+    },
+
+    async list(key) {
+      return reading(() => shown(records.getRange({ start: `${key} `, end: `${key}!` })));
+    },
+
+    async get(key, name) {
+      return reading(() => {
+        const value = records.get(`${key} ${name}`);
+        return value === undefined ? undefined : shown([{ key: `${key} ${name}`, value }])[0];
+      });
+    },
+
+    sweep() {
+      // What is to go is looked for on a snapshot: a transaction over everything would let all other writes wait.
+      const found = reading(() => {
+        const [isGone, at] = [isGoneNow(), now()];
+        return {
+          counts: [...counts.getKeys()].filter((key) => isGone({ owner: ownerOfCount(key) })),
+          records: [...records.getRange({})].filter(({ value }) => isGone(readRecord(value))).map(({ key }) => key),
+          leases: [...leases.getRange({})].filter(({ value }) => Number(value) <= at).map(({ key }) => key),
+        };
+      });
+      for (const key of found.counts)
+        root.transactionSync(() => isGoneNow()({ owner: ownerOfCount(key) }) && counts.removeSync(key));
+      for (const key of found.records)
+        root.transactionSync(() => {
+          const value = records.get(key);
+          if (value !== undefined && isGoneNow()(readRecord(value))) remove(key);
+        });
+      for (const owner of found.leases)
+        root.transactionSync(() => Number(leases.get(owner) ?? 0) <= now() && leases.removeSync(owner));
+    },
+  };
+}
+
+const ownerOfCount = (name: string): string => name.slice(name.lastIndexOf(' ') + 1);
+
+function renderRecord({ owner, putAt, expiresAt, text }: StoredRecord): string {
+  return `${owner} ${putAt} ${expiresAt === Number.POSITIVE_INFINITY ? '' : expiresAt} ${text}`;
+}
+
+function readRecord(value: string): StoredRecord {
+  const afterOwner = value.indexOf(' ');
+  const afterPut = value.indexOf(' ', afterOwner + 1);
+  const afterExpiry = value.indexOf(' ', afterPut + 1);
+  return {
+    owner: value.slice(0, afterOwner),
+    putAt: Number(value.slice(afterOwner + 1, afterPut)),
+    expiresAt: afterExpiry === afterPut + 1 ? Number.POSITIVE_INFINITY : Number(value.slice(afterPut + 1, afterExpiry)),
+    text: value.slice(afterExpiry + 1),
+  };
+}
