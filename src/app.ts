@@ -238,7 +238,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   const worker = runBackgroundWorker({
     config,
     ctx,
-    bus: ipcBus(channel),
+    bus: ipcBus(channel, { subscribes: false }),
     channel,
     log,
     startedAt,

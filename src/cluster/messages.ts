@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import type { MetricsReport } from '../observability/metrics.ts';
-import type { Listening, Publication } from '../ports/bus.ts';
+import type { Publication } from '../ports/bus.ts';
+import type { BusMessages } from '../ports/bus-messages.ts';
 
 /** The role of a worker process: serve clients, or background work. */
 export type Role = 'web' | 'background';
@@ -37,7 +38,7 @@ export interface ReadyData {
 export type DrainReason = 'stop' | 'roll';
 
 /** The messages between the processes of a cluster: data by type. */
-interface Messages {
+interface Messages extends BusMessages {
   /** Primary to worker, always first. */
   readonly start: StartData;
   /** Worker to primary: it is ready to serve. */
@@ -54,20 +55,6 @@ interface Messages {
   readonly background: { readonly isFailing: boolean };
   /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
-  /**
-   * Both ways, an announcement: these streams have grown up to these positions (null: ended); null if any stream may
-   * have grown.
-   */
-  readonly announce: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
-  /** Both ways: the publications of one event loop iteration. */
-  readonly publish: { readonly publications: readonly Publication[] };
-  /** Worker to primary, whenever it changes: which messages of the bus it listens to. */
-  readonly listens: Listening;
-  /**
-   * Primary to worker, first when it is on the bus, then whenever it changes: which messages any other process listens
-   * to.
-   */
-  readonly peers: Listening;
   /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
   /** Primary to worker, every second: answer with a pong. */
@@ -98,13 +85,15 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
     typeof core === 'string' &&
     typeof coreReason === 'string' &&
     typeof oldCore === 'boolean',
-  missingPlugins: ({ uses }) => Array.isArray(uses) && uses.every((use) => typeof use === 'string'),
+  missingPlugins: ({ uses }) => isTexts(uses),
   background: ({ isFailing }) => typeof isFailing === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
   listens: isListening,
   peers: isListening,
+  topics: ({ id, subscribed, unsubscribed }) => typeof id === 'number' && isTexts(subscribed) && isTexts(unsubscribed),
+  subscribed: ({ id }) => typeof id === 'number',
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
   ping: () => true,
   pong: () => true,
@@ -133,6 +122,10 @@ function isListening({ announcements, publications }: Fields): boolean {
 
 function isPublication(value: unknown): value is Publication {
   return isFields(value) && typeof value['topic'] === 'string' && typeof value['text'] === 'string';
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string');
 }
 
 function isFields(value: unknown): value is Fields {

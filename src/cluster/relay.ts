@@ -12,6 +12,8 @@ interface Member {
   readonly announcements: MergeQueue<number | null>;
   /** The messages that it listens to: everything, until it has said otherwise. */
   listens: Listening;
+  /** The topics that it has subscribed to. */
+  readonly topics: Set<string>;
   /** The last message to it about the others; null before the first one. */
   others: Listening | null;
 }
@@ -20,7 +22,7 @@ interface Member {
  * Passes the messages of each worker on to all others. Announcements: those of one event loop iteration are merged into
  * one for each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each
  * worker as one message, and at most as many characters are queued as the bus allows. A worker receives what it listens
- * to, and learns what the others listen to, so that it need not send the rest.
+ * to, of the publications those on its topics, and learns what the others listen to, so that it need not send the rest.
  */
 export class Relay {
   readonly #members = new Set<Member>();
@@ -39,6 +41,7 @@ export class Relay {
       publications,
       announcements: new MergeQueue(sendAnnouncement, laterPosition, MAX_ANNOUNCED),
       listens: { announcements: true, publications: true },
+      topics: new Set(),
       others: null,
     };
     this.#members.add(member);
@@ -46,6 +49,12 @@ export class Relay {
       if (message.type === 'listens') {
         member.listens = message.data;
         this.#sendPeers();
+      }
+      if (message.type === 'topics') {
+        const { id, subscribed, unsubscribed } = message.data;
+        for (const topic of subscribed) member.topics.add(topic);
+        for (const topic of unsubscribed) member.topics.delete(topic);
+        channel.send({ type: 'subscribed', data: { id } });
       }
       if (message.type === 'announce') this.#announce(member, message.data.streams);
       if (message.type === 'publish') this.#publish(member, message.data.publications);
@@ -79,8 +88,9 @@ export class Relay {
 
   #publish(from: Member, publications: readonly Publication[]): void {
     for (const member of this.#members) {
-      if (member !== from && member.listens.publications)
-        for (const publication of publications) member.publications.add(publication);
+      if (member === from || member.topics.size === 0) continue;
+      for (const publication of publications)
+        if (member.topics.has(publication.topic)) member.publications.add(publication);
     }
   }
 }

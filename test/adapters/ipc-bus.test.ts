@@ -1,8 +1,9 @@
 import t from 'tap';
-import { type BusMessage, ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { Relay } from '../../src/cluster/relay.ts';
 import { type Bus, MAX_WAITING } from '../../src/ports/bus.ts';
+import type { BusMessage } from '../../src/ports/bus-messages.ts';
 import { busConformance } from '../conformance/bus.ts';
 
 /** Opens a bus that `relay` connects with the others. */

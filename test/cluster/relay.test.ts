@@ -90,7 +90,10 @@ t.test(
 t.test('publications reach all workers except their sender, in order, batched per event loop iteration', async (t) => {
   const { buses } = cluster(3);
   const got: string[][] = [[], [], []];
-  buses.forEach((bus, index) => bus.onPublish(({ topic, text }) => got[index]?.push(`${topic} ${text}`)));
+  const subscriptions = buses.flatMap((bus, index) =>
+    ['a', 'b'].map((topic) => bus.subscribe(topic, (text) => got[index]?.push(`${topic} ${text}`))),
+  );
+  await Promise.all(subscriptions.map(({ ready }) => ready));
   buses[1]?.publish({ topic: 'a', text: '1' });
   buses[1]?.publish({ topic: 'b', text: '2' });
   await turns(1);
@@ -101,34 +104,47 @@ t.test('publications reach all workers except their sender, in order, batched pe
 
 t.test('a worker is sent only what it listens to, and the others send nothing that nobody listens to', async (t) => {
   const relay = new Relay();
-  const join = () => {
+  const join = (subscribes: boolean) => {
     const [primary, end] = channelPair();
     const sent: string[] = [];
     const received: string[] = [];
     primary.onMessage(({ type }) => sent.push(type));
     end.onMessage(({ type }) => received.push(type));
-    const bus = ipcBus(end);
+    const bus = ipcBus(end, { subscribes });
     relay.add(primary);
     const forget = (): void => void (sent.length = received.length = 0);
     return { bus, sent, received, forget };
   };
-  const [one, two] = [join(), join()];
-  const stop = two.bus.onPublish(() => {});
+  const [one, two, background] = [join(true), join(true), join(false)];
+  t.throws(() => background.bus.subscribe('room', () => {}), { message: /to subscribe to no topic/ });
+  const { ready, stop } = two.bus.subscribe('room', () => {});
+  await ready;
   await turns(8);
-  for (const { forget } of [one, two]) forget();
+  for (const { forget } of [one, two, background]) forget();
 
   one.bus.announce(new Map([['a', 1]]));
   one.bus.publish({ topic: 'room', text: 'x' });
+  one.bus.publish({ topic: 'other room', text: 'x' });
   await turns(8);
   t.same(one.sent, ['publish']);
   t.same(two.received, ['publish']);
+  two.forget();
+  one.bus.publish({ topic: 'other room', text: 'y' });
+  await turns(8);
+  t.same(two.received, [], 'nothing of other topics');
+  t.same(background.received, []);
 
+  for (const room of ['1', '2', '3']) two.bus.subscribe(room, () => {});
   stop();
   await turns(8);
-  one.forget();
+  t.same(two.sent, ['topics'], 'what is subscribed to in one iteration is one message');
   one.bus.publish({ topic: 'room', text: 'y' });
   await turns(8);
-  t.same(one.sent, []);
+  t.same(two.received, ['subscribed'], 'nothing after the end of the subscription');
+  one.forget();
+  two.bus.publish({ topic: 'room', text: 'y' });
+  await turns(8);
+  t.same(one.received, [], 'nor to one that has subscribed to nothing');
 
   const heard: Announcement[] = [];
   two.bus.onAnnounce((announcement) => heard.push(announcement));
@@ -138,4 +154,19 @@ t.test('a worker is sent only what it listens to, and the others send nothing th
   await turns(8);
   t.same(heard, [null, new Map([['a', 2]])]);
   t.same(one.received, ['peers'], 'a worker is told only what has changed');
+});
+
+t.test('where no other worker subscribes to topics, nothing is published', async (t) => {
+  const relay = new Relay();
+  const sent: string[] = [];
+  const [web, background] = [channelPair(), channelPair()];
+  web[0].onMessage(({ type }) => sent.push(type));
+  const bus = ipcBus(web[1]);
+  ipcBus(background[1], { subscribes: false });
+  for (const [primary] of [web, background]) relay.add(primary);
+  await turns(8);
+  sent.length = 0;
+  bus.publish({ topic: 'room', text: 'x' });
+  await turns(8);
+  t.same(sent, []);
 });

@@ -1,5 +1,12 @@
 import type { Test } from 'tap';
-import { type Announcement, type Bus, laterPosition, MAX_ANNOUNCED, MAX_WAITING } from '../../src/ports/bus.ts';
+import {
+  type Announcement,
+  type Bus,
+  laterPosition,
+  MAX_ANNOUNCED,
+  MAX_WAITING,
+  type Subscription,
+} from '../../src/ports/bus.ts';
 import type { Growth } from '../../src/ports/store.ts';
 import { until } from '../helpers/cluster.ts';
 
@@ -16,6 +23,13 @@ interface Member {
 type Members = readonly [Member, Member, Member];
 
 const END = 'end ';
+
+/** What every member has subscribed to. */
+const TOPICS = ['end', 'from 0', 'from 1', 'from 2', 'long', 'lost', 'short', 'later', 'a'];
+
+function listen({ bus, publications }: Member, topic: string): Subscription {
+  return bus.subscribe(topic, (text) => publications.push(`${topic} ${text}`));
+}
 
 /**
  * Publishes an end mark from each member and waits until the others have it. As publications arrive in order,
@@ -51,11 +65,12 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
           for (const [stream, seq] of announcement ?? [])
             member.positions.set(stream, laterPosition(member.positions.get(stream) ?? 0, seq));
         });
-        bus.onPublish(({ topic, text }) => member.publications.push(`${topic} ${text}`));
         return member;
       });
       if (one === undefined || two === undefined || three === undefined) throw new Error('three buses were expected');
-      await run(t, [one, two, three]);
+      const members: Members = [one, two, three];
+      await Promise.all(members.flatMap((member) => TOPICS.map((topic) => listen(member, topic).ready)));
+      await run(t, members);
     });
 
   await withMembers('an announcement reaches every other process', async (t, members) => {
@@ -152,6 +167,53 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
     },
   );
 
+  await withMembers('a publication reaches the processes that have subscribed to its topic', async (t, members) => {
+    const [one, two, three] = members;
+    const [before, prefix] = [listen(two, 'room/1'), listen(three, 'room')];
+    await Promise.all([before.ready, prefix.ready]);
+    // In the same iteration in which it is ready.
+    one.bus.publish({ topic: 'room/1', text: 'first' });
+    two.bus.publish({ topic: 'room/1', text: 'own' });
+    one.bus.publish({ topic: 'room/2', text: 'of another' });
+    await drain(members);
+    t.strictSame(members.map(textsOf), [[], ['room/1 first'], []]);
+
+    before.stop();
+    const again = listen(three, 'room/1');
+    await again.ready;
+    one.bus.publish({ topic: 'room/1', text: 'second' });
+    await drain(members);
+    t.strictSame(members.map(textsOf), [[], ['room/1 first'], ['room/1 second']]);
+
+    again.stop();
+    await Promise.all([listen(three, 'room/1').ready, listen(two, 'room/1').ready]);
+    one.bus.publish({ topic: 'room/1', text: 'third' });
+    await drain(members);
+    t.strictSame(
+      members.map((member) => textsOf(member).slice(1)),
+      [[], ['room/1 third'], ['room/1 third']],
+    );
+  });
+
+  await withMembers(
+    'a subscription that is stopped is ready, and ends no other one of its topic',
+    async (t, members) => {
+      const [one, two] = members;
+      const [stopped, other] = [listen(two, 'room'), listen(two, 'room')];
+      stopped.stop();
+      await Promise.all([stopped.ready, other.ready]);
+      one.bus.publish({ topic: 'room', text: 'x' });
+      await drain(members);
+      t.strictSame(textsOf(two), ['room x']);
+      const early = listen(two, 'early');
+      early.stop();
+      await early.ready;
+      one.bus.publish({ topic: 'early', text: 'x' });
+      await drain(members);
+      t.strictSame(textsOf(two), ['room x']);
+    },
+  );
+
   await withMembers(
     'what would make more than MAX_WAITING characters wait is lost, and nothing else',
     async (t, members) => {
@@ -174,16 +236,15 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
   await withMembers('a listener is called until it unsubscribes, beside other listeners', async (t, members) => {
     const [one, two] = members;
     const received: string[] = [];
-    const stops = [
-      two.bus.onAnnounce((announcement) => received.push(textOf(announcement))),
-      two.bus.onPublish(({ text }) => received.push(text)),
-    ];
+    const stops = [two.bus.onAnnounce((announcement) => received.push(textOf(announcement)))];
+    const subscription = two.bus.subscribe('a', (text) => received.push(text));
+    await subscription.ready;
     one.bus.announce(growth({ a: 1 }));
     await until(() => two.announcements.length > 0);
     one.bus.publish({ topic: 'a', text: 'while subscribed' });
     await until(() => textsOf(two).length === 1);
     t.strictSame([...new Set(received)], ['{"a":1}', 'while subscribed']);
-    for (const stop of stops) stop();
+    for (const stop of [...stops, subscription.stop, subscription.stop]) stop();
     const count = received.length;
     one.bus.announce(growth({ a: 2 }));
     one.bus.publish({ topic: 'a', text: 'afterwards' });

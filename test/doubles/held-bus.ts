@@ -1,4 +1,4 @@
-import type { Announcement, Bus, Publication } from '../../src/ports/bus.ts';
+import type { Announcement, Bus, Publication, Subscription } from '../../src/ports/bus.ts';
 
 /** A bus whose publications a test can hold back, and then send late, in another order or never. */
 export class HeldBus implements Bus {
@@ -24,8 +24,8 @@ export class HeldBus implements Bus {
     else this.#bus.publish(publication);
   }
 
-  onPublish(listener: (publication: Publication) => void): () => void {
-    return this.#bus.onPublish(listener);
+  subscribe(topic: string, listener: (text: string) => void): Subscription {
+    return this.#bus.subscribe(topic, listener);
   }
 
   /** Removes the publications that are held back and returns them. */

@@ -9,18 +9,8 @@ import {
   MAX_WAITING,
   type Publication,
 } from '../../ports/bus.ts';
-
-/** The messages that the bus of a worker and the relay in the primary exchange. */
-export type BusMessage =
-  | {
-      readonly type: 'announce';
-      readonly data: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
-    }
-  | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
-  /** Worker to primary: what it listens to. */
-  | { readonly type: 'listens'; readonly data: Listening }
-  /** Primary to worker: what any other process listens to. */
-  | { readonly type: 'peers'; readonly data: Listening };
+import type { BusMessage } from '../../ports/bus-messages.ts';
+import { Topics } from './topics.ts';
 
 /** The part of a worker's channel to the primary that the bus uses. The channel carries messages of other types too. */
 interface Channel {
@@ -35,10 +25,12 @@ interface Channel {
  * sent in batches, one at a time as well. What no other process listens to is not sent: a message to the primary costs
  * as much as a few comments. Announcements made while no other process listens are replaced by one null announcement
  * when one starts listening.
+ *
+ * @param subscribes whether the process may subscribe to topics: the others send publications if any process may
  */
-export function ipcBus(channel: Channel): Bus {
+export function ipcBus(channel: Channel, { subscribes = true }: { readonly subscribes?: boolean } = {}): Bus {
   const announceListeners = new Set<(announcement: Announcement) => void>();
-  const publishListeners = new Set<(publication: Publication) => void>();
+  const topics = new Topics((changes) => channel.send({ type: 'topics', data: changes }, () => {}));
   const batches = new BatchQueue<Publication>(
     (publications, sent) => channel.send({ type: 'publish', data: { publications } }, sent),
     lengthOf,
@@ -60,7 +52,7 @@ export function ipcBus(channel: Channel): Bus {
       channel.send(
         {
           type: 'listens',
-          data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 },
+          data: { announcements: announceListeners.size > 0, publications: subscribes },
         },
         () => {},
       );
@@ -73,12 +65,15 @@ export function ipcBus(channel: Channel): Bus {
       const announcement = data.streams === null ? null : new Map(data.streams);
       for (const listener of announceListeners) listener(announcement);
     }
-    if (type === 'publish')
-      for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
+    if (type === 'publish') for (const { topic, text } of data.publications) topics.receive(topic, text);
+    if (type === 'subscribed') topics.answered(data.id);
     if (type === 'peers') {
       const isNew = others === null;
       others = data;
-      if (isNew) sendListening();
+      if (isNew) {
+        sendListening();
+        topics.connect();
+      }
       if (!data.announcements || !unsent) return;
       unsent = false;
       announcements.add(null);
@@ -90,20 +85,20 @@ export function ipcBus(channel: Channel): Bus {
       if (others?.announcements ?? true) announcements.add(announcement);
       else if (announcement === null || announcement.size > 0) unsent = true;
     },
-    onAnnounce: (listener) => subscribe(announceListeners, listener, sendListening),
+    onAnnounce(listener) {
+      announceListeners.add(listener);
+      if (announceListeners.size === 1) sendListening();
+      return () => {
+        if (announceListeners.delete(listener) && announceListeners.size === 0) sendListening();
+      };
+    },
     publish(publication) {
       if (others?.publications ?? true) batches.add(publication);
     },
-    onPublish: (listener) => subscribe(publishListeners, listener, sendListening),
-  };
-}
-
-/** Adds a listener, and calls `onChange` when there is a first one, or none any more. */
-function subscribe<T>(listeners: Set<T>, listener: T, onChange: () => void): () => void {
-  listeners.add(listener);
-  if (listeners.size === 1) onChange();
-  return () => {
-    if (listeners.delete(listener) && listeners.size === 0) onChange();
+    subscribe(topic, listener) {
+      if (!subscribes) throw new Error('this process was to subscribe to no topic');
+      return topics.subscribe(topic, listener);
+    },
   };
 }
 

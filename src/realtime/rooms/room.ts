@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import {
   deleteDisconnected,
@@ -11,7 +12,7 @@ import {
 } from '../../domain/rooms/presence.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import type { Logger } from '../../observability/log.ts';
-import type { Bus } from '../../ports/bus.ts';
+import type { Bus, Subscription } from '../../ports/bus.ts';
 import type { Hub } from '../feed/hub.ts';
 import type { Connection } from '../session/connection.ts';
 import { LatestFrames, type OutgoingFrame } from './latest-frames.ts';
@@ -24,6 +25,12 @@ import { TypingUsers } from './typing-users.ts';
 
 /** Precision of `lastActiveAt`, in milliseconds. */
 const ACTIVE_MS = 10_000;
+
+/**
+ * How long a socket that joins waits for what other workers publish to arrive, in milliseconds. Afterwards it joins all
+ * the same: what it misses until then is repaired, as everything that the bus loses is.
+ */
+const SUBSCRIBE_MS = 1_000;
 
 /** Dependencies of the rooms of a worker. */
 export interface RoomDeps {
@@ -54,6 +61,8 @@ export class Room {
   readonly #presence: RoomPresence;
   readonly #typingUsers = new TypingUsers();
   readonly #latest = new LatestFrames((frame) => this.#send(frame));
+  readonly #subscription: Subscription;
+  #isSubscribed = false;
 
   constructor(deps: RoomDeps, key: string, environmentId: string, roomId: string) {
     this.#deps = deps;
@@ -70,6 +79,12 @@ export class Room {
       roomId,
       channel: this.#channel,
       onLeft: (userId) => this.#typingUsers.remove(userId),
+    });
+    this.#subscription = deps.bus.subscribe(key, (text) => this.#onMessage(text));
+    void this.#subscription.ready.then(() => {
+      this.#isSubscribed = true;
+      // Changes that were published before were missed.
+      this.#presence.membershipChanged(null);
     });
   }
 
@@ -101,6 +116,20 @@ export class Room {
     const joinedAt = await joinedAtOf(this.#deps.ctx, this.key, member.connection.userId);
     if (this.#channel.members.get(member.connection.id) !== member) return;
     await this.#write(member, { joinedAt: joinedAt ?? member.membership.joinedAt });
+  }
+
+  /** Resolves once what other workers publish in the room arrives, or a second later. */
+  async subscribed(): Promise<void> {
+    if (this.#isSubscribed) return;
+    const timeout = new AbortController();
+    const tooLate = delay(SUBSCRIBE_MS, undefined, { signal: timeout.signal }).catch(() => {});
+    await Promise.race([this.#subscription.ready, tooLate]);
+    timeout.abort();
+  }
+
+  /** Stops listening to other workers: this one has no socket in the room any more. */
+  stop(): void {
+    this.#subscription.stop();
   }
 
   /**
@@ -169,8 +198,7 @@ export class Room {
     return this.#touch(from);
   }
 
-  /** Handles what another worker published on the topic of this room. */
-  onMessage(text: string): void {
+  #onMessage(text: string): void {
     const message = decodePeerMessage(text);
     if (message === null) return;
     switch (message.kind) {

@@ -23,14 +23,11 @@ export class Rooms {
   readonly #rooms = new Map<string, Room>();
   /** By connection, then by room id. Connections that have joined no room are absent. */
   readonly #joined = new Map<Connection, Map<string, JoinedRoom>>();
-  readonly #unsubscribes: readonly (() => void)[];
+  readonly #unfollow: () => void;
 
   constructor(deps: RoomDeps) {
     this.#deps = deps;
-    this.#unsubscribes = [
-      deps.bus.onPublish(({ topic, text }) => this.#rooms.get(topic)?.onMessage(text)),
-      deps.ctx.store.follow((_stream, event) => event !== null && this.#onEvent(event)),
-    ];
+    this.#unfollow = deps.ctx.store.follow((_stream, event) => event !== null && this.#onEvent(event));
   }
 
   /**
@@ -54,6 +51,7 @@ export class Rooms {
     this.#remember(connection, joined);
     try {
       await room.enter(joined.member);
+      await room.subscribed();
       await this.#snapshot(joined);
     } catch (error) {
       await this.leave(joined);
@@ -109,7 +107,8 @@ export class Rooms {
 
   /** Stops following the bus and the log. */
   stop(): void {
-    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+    this.#unfollow();
+    for (const room of this.#rooms.values()) room.stop();
   }
 
   /** Sends a member a snapshot, unless it has left. */
@@ -139,7 +138,10 @@ export class Rooms {
     rooms?.delete(room.roomId);
     if (rooms?.size === 0) this.#joined.delete(member.connection);
     const removed = room.remove(member, lost);
-    if (room.isEmpty && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key);
+    if (room.isEmpty && this.#rooms.get(room.key) === room) {
+      this.#rooms.delete(room.key);
+      room.stop();
+    }
     return removed;
   }
 
