@@ -26,8 +26,8 @@ export type Announcement = Growth | null;
  * the events (`Store.poll`). Announcements may be lost, repeated and reordered: the store has the truth, and every
  * process also polls it periodically. A publication is about nothing that is stored. It has a topic, such as a room, and
  * reaches only the processes that have subscribed to it, so that a process need not hear what happens in rooms that none
- * of its sockets is in. It arrives at most once, and the publications of one process on one topic arrive in its order. `test/conformance/bus.ts` asserts every sentence below for every
- * adapter.
+ * of its sockets is in. It arrives at most once, and the publications of one process on one topic arrive in its order.
+ * `test/conformance/bus.ts` asserts every sentence below for every adapter.
  */
 export interface Bus {
   /**

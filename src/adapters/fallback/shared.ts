@@ -15,7 +15,8 @@ interface PendingCount {
 
 /**
  * Shared memory that keeps working while its disk is full or fails, so that requests are answered and sockets stay
- * open: what cannot be written then counts in this process only, and is written when the disk works again.
+ * open: what cannot be written then counts in this process only, and is written when the disk works again. Meanwhile a
+ * limit holds in each process, so N processes together allow up to N times as much.
  */
 export class FallbackShared implements Shared {
   readonly #shared: Shared;

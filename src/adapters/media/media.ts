@@ -20,7 +20,12 @@ const MAX_CONCURRENT_READS = 4;
  */
 const SMALL_PIXELS = 2_000_000;
 
-/** Media by means of sharp and file-type. Each library is loaded with the first file that needs it. */
+/**
+ * Media by means of sharp and file-type. Each library is loaded with the first file that needs it. A process decodes one
+ * large and one small image at a time and reads a few other files, users in turn, so that it goes on serving requests: N
+ * processes, on one machine or several, decode N. What one user may decode in all of them is bounded by the pixels per
+ * minute that `admit` counts in shared memory.
+ */
 export class LocalMedia implements Media {
   readonly #decoders = new FairSemaphore(1);
   readonly #smallDecoders = new FairSemaphore(1);

@@ -20,7 +20,10 @@ const LAST_USED_PRECISION_MS = 60_000;
 
 const MAX_FAILURES_PER_HOUR = 20;
 /**
- * A hash takes 128 MiB and one core for half a second, so a process computes one at a time, and few logins may wait.
+ * A hash takes 128 MiB and one core for half a second, so a process computes one at a time, and few logins may wait: N
+ * processes compute N at a time. It protects the memory and processors of a machine, which N machines have N times. What
+ * must be exact, however many processes there are, is in the store: the sessions, and the failures of an account. The
+ * limit per client address is in shared memory (count-request.ts).
  */
 const hashing = new Semaphore(1);
 const MAX_WAITING = 10;

@@ -49,8 +49,8 @@ import { InputSchema, validate } from '../input/validate.ts';
 const patchByBackend = new InputSchema(CommentPatchSchema);
 const patchByUser = new InputSchema(Type.Omit(CommentPatchSchema, ['userId']));
 /**
- * Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId>
- * <commentId>`.
+ * Serialises the changes of a comment within this process, which would otherwise conflict. Those of other processes do,
+ * and run again. Keyed by `<environmentId> <commentId>`.
  */
 export const commentLocks = new KeyedLock();
 

@@ -23,8 +23,8 @@ import { touchRoom } from '../rooms/rooms.ts';
 import { countUsage } from '../quotas/usage.ts';
 
 /**
- * Serialises the changes and deletions of a thread within this process, which would otherwise conflict. Keyed by
- * partition.
+ * Serialises the changes and deletions of a thread within this process, which would otherwise conflict. Those of other
+ * processes do, and run again. Keyed by partition.
  */
 export const threadLocks = new KeyedLock();
 

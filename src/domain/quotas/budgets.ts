@@ -11,7 +11,7 @@ export interface BudgetContext {
   readonly clock: Clock;
 }
 
-/** An amount per minute that each user, and each secret key, may spend over all workers. */
+/** An amount per minute that each user, and each secret key, may spend over all workers of all machines. */
 export interface ActorBudget {
   /** The name of the budget in shared memory. */
   readonly name: string;

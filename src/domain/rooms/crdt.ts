@@ -25,12 +25,16 @@ export interface Documents {
 /** Runs work on documents while no other work runs. Actors are served in turn. */
 export type RunExclusive = <T>(work: (documents: Documents) => Promise<T>) => Promise<T>;
 
-/** Bounds on waiting requests: their number and the bytes of their bodies per actor, and the bytes of all actors. */
+/**
+ * Bounds on waiting requests: their number and the bytes of their bodies per actor, and the bytes of all actors. They
+ * bound the memory of one process; an actor whose requests reach N processes may have N times as many waiting.
+ */
 const ADMISSION_BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 
 /**
  * Runs the work on CRDT documents in one process and shares it fairly: actors are served in turn, the waiting requests
- * are bounded, and so is the time that an actor uses per minute.
+ * are bounded, and so is the time that an actor uses per minute. N processes run N at a time, and each takes its own
+ * turns; the time per minute is that of all processes together, because it is counted in shared memory.
  */
 export class CrdtService {
   readonly #crdt: Crdt;

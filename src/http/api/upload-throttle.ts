@@ -10,7 +10,8 @@ const PAUSE_FACTOR = 2;
  * Keeps uploads from monopolizing a process: to search, hash and write a chunk of half a megabyte takes as long as a
  * dozen comments. While other requests wait for their responses, chunks are processed one at a time, each followed by a
  * pause; otherwise at once. Measured with the benchmark case `mixed`: beside uploads, comments had 0.3 of their
- * undisturbed rate without this and 0.65 with it, at the same rate of uploads.
+ * undisturbed rate without this and 0.65 with it, at the same rate of uploads. Each process does this for itself and
+ * looks at its own requests alone: it is about its event loop.
  */
 export class UploadThrottle {
   readonly #pendingRequests: () => number;

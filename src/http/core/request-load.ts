@@ -2,7 +2,11 @@ import { BoundedMap } from '../../lib/bounded-map.ts';
 
 /** Requests of one event loop turn whose responses are sent at once. Some 5 ms of work. */
 const MAX_PROMPT = 64;
-/** Responses 429 to one address within a minute, after which each further one closes its connection. */
+/**
+ * Responses 429 of one process to one address within a minute, after which each further one closes its connection. An
+ * address that reaches N processes gets N times as many: what it may do is bounded by the rate limit, which counts in
+ * shared memory; this only makes its refusals cheap.
+ */
 const MAX_REFUSALS = 100;
 const REFUSALS_MS = 60_000;
 const MAX_ADDRESSES = 10_000;

@@ -8,7 +8,7 @@ export interface AdmissionBounds {
   readonly bytesOfAll: number;
 }
 
-/** Bounds the requests in progress (waiting or being processed), per key and in total. */
+/** Bounds the requests in progress (waiting or being processed) in this process, per key and in total. */
 export class AdmissionControl {
   readonly #bounds: AdmissionBounds;
   readonly #inProgress = new Map<string, { requests: number; bytes: number }>();

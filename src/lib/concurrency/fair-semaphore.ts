@@ -1,6 +1,7 @@
 /**
  * Runs at most `limit` tasks at once. Further tasks wait in the queue of their key, first in first out, and the queues
- * are served round robin: a key with one task waits for at most two tasks of each other key.
+ * are served round robin: a key with one task waits for at most two tasks of each other key. It knows the tasks of this
+ * process alone.
  */
 export class FairSemaphore {
   #free: number;

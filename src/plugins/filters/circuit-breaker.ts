@@ -7,7 +7,8 @@ const OPEN_MS = 30_000;
 
 /**
  * Stops calling what has failed several times in a row, for a while. Then it is called again; the first failure stops
- * it for as long again.
+ * it for as long again. Each process finds out for itself: of a filter that fails, N processes make N times as many
+ * calls.
  */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>;

@@ -17,7 +17,10 @@ import { MAX_RESUME_GAP, type ResumePoint } from './resume-point.ts';
  */
 const PAGE = { limit: 100, maxChars: 256 * 1024 };
 
-/** Bounds the pages that are in memory when many clients reconnect at once. */
+/**
+ * Bounds the pages that are in memory when many clients reconnect at once: 32 per process, so N times as many in N
+ * processes, each of which has memory of its own.
+ */
 const reads = new Semaphore(32);
 
 /**
