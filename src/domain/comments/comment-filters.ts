@@ -9,10 +9,9 @@ import { filterContent, type Filtered, type Hold, requirePassing } from '../filt
 import { hasStoredResponse, type Idempotency } from '../idempotency.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
-import { parseRecord } from '../records/record.ts';
 import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
-import { findLocation } from './comment-location.ts';
-import { isMetadataOnly } from './comment-patch.ts';
+import { draftOf, isMetadataOnly } from './comment-patch.ts';
+import { findComment } from './find-comment.ts';
 import { parseThread, threadPartition } from './thread-view.ts';
 
 // Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its
@@ -92,20 +91,13 @@ export async function filterEdit(
   filters: Filters,
   { actor, commentId, patch, limits }: Edit,
 ): Promise<{ patch: CommentPatch; held: { roomId: string; threadId: string; hold: Hold } | null }> {
-  const location = await findLocation(ctx.store, actor.environment.id, commentId);
-  const [text, thread] =
-    location === undefined
-      ? []
-      : await Promise.all([
-          ctx.store.get(location.partition, location.key),
-          ctx.store.get(location.partition, THREAD_KEY),
-        ]);
-  if (text === undefined || thread === undefined) return { patch, held: null };
-  const current = parseRecord<Comment>(text);
-  const { id: threadId, roomId } = parseThread(thread);
+  const found = await findComment(ctx.store, actor.environment.id, commentId);
+  if (found === undefined) return { patch, held: null };
+  const { comment: before, thread } = found;
+  const { id: threadId, roomId } = thread;
   requireChange(actor, roomId);
-  requireAuthor(actor, current.userId, 'comment');
-  const { patch: edited, hold } = await filterChange(filters, { actor, roomId, before: current, patch, limits });
+  requireAuthor(actor, before.userId, 'comment');
+  const { patch: edited, hold } = await filterChange(filters, { actor, roomId, before, patch, limits });
   return { patch: edited, held: hold === null ? null : { roomId, threadId, hold } };
 }
 
@@ -121,27 +113,15 @@ export interface Change extends Omit<Edit, 'commentId'> {
  */
 export async function filterChange(
   filters: Filters,
-  {
-    actor,
-    roomId,
-    before: { id: commentId, threadId, userId, body, mentions, metadata, attachments },
-    patch,
-    limits,
-  }: Change,
+  { actor, roomId, before, patch, limits }: Change,
 ): Promise<{ patch: CommentPatch; hold: Hold | null }> {
-  const before: DraftComment = { userId, body, mentions, metadata, attachmentIds: attachments.map(({ id }) => id) };
-  const comment: DraftComment = {
-    userId,
-    body: patch.body ?? body,
-    mentions: patch.mentions ?? before.mentions,
-    metadata: patch.metadata ?? before.metadata,
-    attachmentIds: patch.attachmentIds ?? before.attachmentIds,
-  };
+  const { id: commentId, threadId } = before;
+  const comment = draftOf(before, patch);
   const { fields, hold } = await filterContent(
     filters,
     'comment.update',
     actor,
-    { roomId, threadId, commentId, before, comment },
+    { roomId, threadId, commentId, before: draftOf(before), comment },
     checkWith(limits),
   );
   if (isMetadataOnly(patch)) return { patch: { metadata: fields.metadata ?? comment.metadata }, hold };

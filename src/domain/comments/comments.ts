@@ -1,21 +1,21 @@
 import * as Type from 'typebox';
 import { DELETED } from '../deleted.ts';
-import { CollabError, invalidField } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import { parseThreadStats, type ThreadRecord } from '../../model/thread.ts';
+import { parseThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
-import { checkAttachmentIds, removeAttachments, withAttachments } from '../files/attachments.ts';
-import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
+import { removeAttachments, withAttachments } from '../files/attachments.ts';
 import { commentOf, parseCommentDraft } from './comment-draft.ts';
 import { insertComment, replaceComment, updateThreadStats } from './comment-writing.ts';
 import { filterEdit, filterNewComment } from './comment-filters.ts';
-import { isMetadataOnly, patchComment } from './comment-patch.ts';
-import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
+import { checkPatch, isMetadataOnly, patchComment } from './comment-patch.ts';
+import { deleteLocation, newLocation } from './comment-location.ts';
+import { commentNotFound, requireComment, requireCommentAccess, requireLocation } from './find-comment.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
@@ -24,7 +24,7 @@ import { type Idempotency, withIdempotency, type IdempotentResponse } from '../i
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
-import { readRecord, RecordText } from '../records/record.ts';
+import { RecordText } from '../records/record.ts';
 import { requireFreeCommentId } from '../moderation/free-ids.ts';
 import {
   editHeld,
@@ -143,17 +143,7 @@ export async function editComment(ctx: Context, caller: Actor, commentId: string
   const limits = limitsOf(caller.environment);
   const { userId, ...given } = readPatch(caller, input);
   const actor = await actingFor(ctx, caller, userId);
-  const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
-  // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has
-  // one.
-  if (given.body !== undefined) checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
-  const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
-  if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
-  const valid: CommentPatch = {
-    ...given,
-    ...(mentions === undefined ? {} : { mentions: [...mentions] }),
-    ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }),
-  };
+  const valid = checkPatch(given, limits);
   const heldText = own === undefined ? undefined : await editHeld(ctx, actor, own, valid, limits);
   if (heldText !== undefined) return heldText;
   const checked = await onHeldEdit(ctx.store, actor, commentId, valid);
@@ -311,37 +301,3 @@ const updatedAtOf = ({ createdAt, editedAt }: Comment): string =>
   editedAt !== null && editedAt > createdAt ? editedAt : createdAt;
 
 const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
-
-const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
-
-async function requireLocation(
-  reader: Pick<Transaction, 'get'>,
-  environmentId: string,
-  commentId: string,
-): Promise<CommentLocation> {
-  const location = await findLocation(reader, environmentId, commentId);
-  if (location === undefined) throw commentNotFound();
-  return location;
-}
-
-/** A comment with its location and thread, all read by `tx`. Throws `comment_not_found`. */
-export async function requireComment(
-  tx: Pick<Transaction, 'get'>,
-  environmentId: string,
-  commentId: string,
-): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
-  const { partition, key } = await requireLocation(tx, environmentId, commentId);
-  const comment = await readRecord<Comment>(tx, partition, key);
-  const thread = await tx.get(partition, THREAD_KEY);
-  if (comment === undefined || thread === undefined) throw commentNotFound();
-  return { partition, key, comment, thread: parseThread(thread) };
-}
-
-/**
- * As `requireThreadAccess`, for the thread of a comment. Throws `comment_not_found` for an id that no comment can have.
- */
-export async function requireCommentAccess(ctx: Context, actor: Actor, commentId: string): Promise<void> {
-  if (actor.rooms === null) return;
-  const { partition } = await requireLocation(ctx.store, actor.environment.id, commentId);
-  await requireThreadAccess(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));
-}

@@ -14,7 +14,8 @@ import { actorUserId, requireAuthor, requireChange, requireWrite } from '../acce
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
 import { updateThreadStats } from './comment-writing.ts';
-import { commentLocks, requireComment, requireCommentAccess } from './comments.ts';
+import { commentLocks } from './comments.ts';
+import { requireComment, requireCommentAccess } from './find-comment.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { canonicalEmoji, isEmoji } from './emoji.ts';

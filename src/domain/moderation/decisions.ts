@@ -8,7 +8,8 @@ import type { Transaction } from '../../ports/store.ts';
 import { requireModerator } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
-import { findLocation, newLocation } from '../comments/comment-location.ts';
+import { newLocation } from '../comments/comment-location.ts';
+import { findComment } from '../comments/find-comment.ts';
 import { patchComment, patchTo } from '../comments/comment-patch.ts';
 import { insertComment, insertThread, replaceComment, threadExists } from '../comments/comment-writing.ts';
 import { removeComment } from '../comments/comments.ts';
@@ -19,7 +20,6 @@ import { releaseAttachments, removeAttachments, removeHeldAttachments } from '..
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
-import { parseRecord } from '../records/record.ts';
 import { requireItem } from './items.ts';
 import { emitApproved, emitRejected } from './notices.ts';
 import { readReports, replaceItem, publishedComment } from './queue.ts';
@@ -155,26 +155,23 @@ async function publishThread(
 
 async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: Comment): Promise<void> {
   const environmentId = author.environment.id;
-  const location = await findLocation(tx, environmentId, held.id);
-  const text = location === undefined ? undefined : await tx.get(location.partition, location.key);
-  const record = location === undefined ? undefined : await tx.get(location.partition, THREAD_KEY);
-  if (location === undefined || text === undefined || record === undefined)
-    throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
-  const current = parseRecord<Comment>(text);
+  const found = await findComment(tx, environmentId, held.id);
+  if (found === undefined) throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
+  const { comment: current, thread } = found;
   const { attachments } = held;
   await removeAttachments(
     tx,
     environmentId,
     current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)),
   );
-  const now = await nextTimeInThread(ctx, tx, location.partition);
+  const now = await nextTimeInThread(ctx, tx, found.partition);
   const comment = patchComment(
     { ...current, attachments },
     patchTo(held, current),
     timestamp(now),
     limitsOf(author.environment),
   );
-  replaceComment(tx, author, { location, roomId: parseThread(record).roomId, comment, now });
+  replaceComment(tx, author, { location: found, roomId: thread.roomId, comment, now });
 }
 
 /** The actor who wrote held content, for the quotas and events of writing it now. */

@@ -1,4 +1,3 @@
-import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Comment, CommentPatch } from '../../model/comment.ts';
@@ -9,8 +8,9 @@ import type { Transaction } from '../../ports/store.ts';
 import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
-import { findLocation, newCommentId } from '../comments/comment-location.ts';
+import { newCommentId } from '../comments/comment-location.ts';
 import { isMetadataOnly, isSameContent, patchComment } from '../comments/comment-patch.ts';
+import { requireComment } from '../comments/find-comment.ts';
 import { renderCreatedThread } from '../comments/comment-writing.ts';
 import { newThreadRecord } from '../comments/new-thread.ts';
 import { nextTimeInThread } from '../comments/thread-time.ts';
@@ -20,7 +20,6 @@ import { withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
-import { parseRecord } from '../records/record.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { requireFreeCommentId } from './free-ids.ts';
 import { takeHeldEdit } from './held-edit.ts';
@@ -118,18 +117,11 @@ async function holdEdit(
   hold: Hold,
 ): Promise<string> {
   const environmentId = actor.environment.id;
-  const location = await findLocation(tx, environmentId, commentId);
-  const [text, record] =
-    location === undefined
-      ? []
-      : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
-  if (location === undefined || text === undefined || record === undefined)
-    throw new CollabError('comment_not_found', 'Comment not found');
-  const current = parseRecord<Comment>(text);
-  const { roomId } = parseThread(record);
+  const { comment: current, partition, thread } = await requireComment(tx, environmentId, commentId);
+  const { roomId } = thread;
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
-  const now = await nextTimeInThread(ctx, tx, location.partition);
+  const now = await nextTimeInThread(ctx, tx, partition);
   const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment ?? null;
   const keepsText = held !== null && isMetadataOnly(patch);
   const linked = await withHeldAttachments(tx, actor, keepsText ? held : current, patch.attachmentIds);
@@ -143,7 +135,7 @@ async function holdEdit(
   );
   if (isSameContent(edited, current)) {
     if (earlier !== undefined) emitGone(tx, actor, earlier, now, 'withdrawn');
-    return text;
+    return JSON.stringify(current);
   }
   const fresh = newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold);
   const item: ModerationItem = keepsText && earlier !== undefined ? { ...fresh, ...writerOf(earlier) } : fresh;

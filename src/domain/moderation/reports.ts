@@ -7,7 +7,7 @@ import { type ModerationItem, type Report, ReportCreateSchema } from '../../mode
 import type { Transaction } from '../../ports/store.ts';
 import { actorKey, requireChange, userKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
-import { requireComment, requireCommentAccess } from '../comments/comments.ts';
+import { requireComment, requireCommentAccess } from '../comments/find-comment.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkId } from '../input/bounds.ts';

@@ -1,6 +1,6 @@
 import type { Environment } from '../../model/environments/environment.ts';
 import type { Notification, NotificationSettings, SubscriptionState } from '../../model/notification.ts';
-import { requireComment } from '../comments/comments.ts';
+import { requireComment } from '../comments/find-comment.ts';
 import type { Context } from '../context.ts';
 import { readConsumerCursor } from '../events/consumer-cursors.ts';
 import { streamOf } from '../events/streams.ts';

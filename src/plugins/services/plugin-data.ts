@@ -1,6 +1,6 @@
 import type { Context } from '../../domain/context.ts';
 import type { BackendActor } from '../../domain/access/actor.ts';
-import { requireComment } from '../../domain/comments/comments.ts';
+import { findComment } from '../../domain/comments/find-comment.ts';
 import { threadView } from '../../domain/comments/thread-view.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { readEvents } from '../../domain/events/read-events.ts';
@@ -45,7 +45,7 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
       const comments = (entries ?? []).map(({ value }) => JSON.parse(value) as Comment);
       return latest ? comments.toReversed() : comments;
     },
-    comment: async ({ id }, commentId) => (await ifFound(() => requireComment(ctx.store, id, commentId)))?.comment,
+    comment: async ({ id }, commentId) => (await findComment(ctx.store, id, commentId))?.comment,
     user: async ({ id }, userId) => {
       if ((await ctx.store.get(usersOf(id), escapeId(userId))) === undefined) return undefined;
       const text = await ifFound(async () => getUser(ctx, await readerOf(ctx, id), userId));

@@ -1,15 +1,13 @@
 import type { Command } from 'commander';
-import { requireComment } from '../../../domain/comments/comments.ts';
+import { commentNotFound, findComment } from '../../../domain/comments/find-comment.ts';
 import type { Context } from '../../../domain/context.ts';
-import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
 import { type Explanation, explainNotification } from '../../../domain/notifications/explain.ts';
-import { CollabError } from '../../../model/errors.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
 import { printable } from '../../../lib/printable.ts';
 import { createLogger } from '../../../observability/log.ts';
 import { type DeliveryStep, deliverySteps } from '../../../plugins/services/delivery-steps.ts';
 import { addCommand, addGroup } from '../../command.ts';
-import { usageFailure } from '../../failure.ts';
+import { environmentWith } from '../../shared/environment-with.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { printResult } from '../../terminal/output.ts';
@@ -39,7 +37,7 @@ export function register(program: Command): void {
 async function explain(commentId: string, userId: string, { env }: { env?: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const explained = await withStore(at, async (ctx, config) => {
-    const environment = env === undefined ? await environmentOf(ctx, commentId) : await findEnvironment(ctx, env);
+    const environment = await environmentOf(ctx, env, commentId);
     const explanation = await explainNotification(ctx, environment, commentId, userId);
     const { notification, settings } = explanation;
     const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
@@ -56,29 +54,13 @@ async function explain(commentId: string, userId: string, { env }: { env?: strin
   printResult(at.json, explained, () => stepsOf(explained).map(printable).join('\n'));
 }
 
-/** The only environment that has the comment. */
-async function environmentOf(ctx: Context, commentId: string): Promise<Environment> {
-  const environments = await listEnvironments(ctx);
-  const found: Environment[] = [];
-  for (const environment of environments) if (await hasComment(ctx, environment, commentId)) found.push(environment);
-  const [only, other] = found;
-  if (other !== undefined)
-    throw usageFailure(
-      `Several environments have a comment ${commentId}: ${found.map(({ slug }) => slug).join(', ')}.`,
-      'Name the environment with --env <slug>.',
-    );
-  if (only === undefined) throw new CollabError('comment_not_found', 'Comment not found');
-  return only;
-}
-
-async function hasComment({ store }: Context, { id }: Environment, commentId: string): Promise<boolean> {
-  try {
-    await requireComment(store, id, commentId);
-    return true;
-  } catch (error) {
-    if (error instanceof CollabError && error.code === 'comment_not_found') return false;
-    throw error;
-  }
+/** The environment that has the comment: the only one, unless `env` names it. */
+async function environmentOf(ctx: Context, env: string | undefined, commentId: string): Promise<Environment> {
+  const found = await environmentWith(ctx, env, `comment ${commentId}`, ({ id }) =>
+    findComment(ctx.store, id, commentId),
+  );
+  if (found === undefined) throw commentNotFound();
+  return found.environment;
 }
 
 /** An explanation with what became of the notification in each channel; none if there is no notification. */

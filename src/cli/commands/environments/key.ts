@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
-import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
+import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { presentKey, presentNewKey } from '../../../domain/access/key-view.ts';
 import { createKey, findKey, listKeys, revokeKey, rotateKey } from '../../../domain/access/keys.ts';
 import type { KeyCreate } from '../../../model/environments/key.ts';
@@ -22,6 +22,7 @@ import {
 import { addCommand, addGroup } from '../../command.ts';
 import { choiceFlag, durationOption, integerOption } from '../../option-values.ts';
 import { usageFailure } from '../../failure.ts';
+import { environmentWith } from '../../shared/environment-with.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { type Invocation, invocationOf } from '../../shared/invocation.ts';
 import { keyRow, newKeyText, presentSigningKey, signingKeyRow, signingKeyText } from './key-view.ts';
@@ -208,7 +209,7 @@ async function rotate(
 async function rotateSigning(
   at: Invocation,
   ctx: Context,
-  { environment, key }: { environment: Environment; key: SigningKey },
+  { environment, found: key }: { readonly environment: Environment; readonly found: SigningKey },
 ): Promise<void> {
   if (key.kind !== 'secret') {
     throw usageFailure(
@@ -229,20 +230,14 @@ async function rotateSigning(
 }
 
 /** Finds the signing key with a kid, and its environment. If several environments have that kid, `env` is required. */
-async function findSigningKey(
+function findSigningKey(
   ctx: Context,
   kid: string,
   env: string | undefined,
-): Promise<{ environment: Environment; key: SigningKey } | undefined> {
-  const environments = env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, env)];
-  const found = [];
-  for (const environment of environments) {
-    const key = (await listSigningKeys(ctx, environment)).find((candidate) => candidate.kid === kid);
-    if (key !== undefined) found.push({ environment, key });
-  }
-  if (found.length > 1)
-    throw usageFailure(`Several environments have a signing key ${kid}.`, 'Name the environment with --env <slug>.');
-  return found[0];
+): Promise<{ readonly environment: Environment; readonly found: SigningKey } | undefined> {
+  return environmentWith(ctx, env, `signing key ${kid}`, async (environment) =>
+    (await listSigningKeys(ctx, environment)).find((key) => key.kid === kid),
+  );
 }
 
 function refuseInapplicableOptions(kind: CreateOptions['kind'], options: CreateOptions): void {
