@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { firstLine } from '../lib/thrown.ts';
 import type { Config } from '../config/schema.ts';
 import { appendAuditRecord } from '../domain/audit/audit.ts';
-import { recordingStore, type WrittenRecord } from '../domain/audit/recording-store.ts';
+import { RecordingStore, type WrittenRecord } from '../domain/audit/recording-store.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
 import { pluginKvOf } from '../domain/records/partitions.ts';
@@ -134,7 +134,7 @@ function recording(ctx: Context, environmentId: string, plugin: string, command:
       details,
     });
   };
-  return { ...ctx, store: recordingStore(ctx.store, record) };
+  return { ...ctx, store: new RecordingStore(ctx.store, record) };
 }
 
 /** @param own the context of the plugin's own services */

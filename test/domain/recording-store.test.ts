@@ -1,6 +1,6 @@
 import t from 'tap';
 import { appendAuditRecord } from '../../src/domain/audit/audit.ts';
-import { recordingStore, type WrittenRecord } from '../../src/domain/audit/recording-store.ts';
+import { RecordingStore, type WrittenRecord } from '../../src/domain/audit/recording-store.ts';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
 import { addJobs, newJobs, retryJob } from '../../src/domain/plugins/jobs.ts';
 import { PluginKv } from '../../src/domain/plugins/kv.ts';
@@ -10,7 +10,7 @@ import { createWorld, type World } from './world.ts';
 /** The context of a command whose act is recorded, and what was written when it was. */
 function commandIn({ ctx, environment }: World): { ctx: World['ctx']; commits: (readonly WrittenRecord[])[] } {
   const commits: (readonly WrittenRecord[])[] = [];
-  const store = recordingStore(ctx.store, async (tx, written) => {
+  const store = new RecordingStore(ctx.store, async (tx, written) => {
     commits.push(written);
     await appendAuditRecord(ctx, tx, environment.id, { action: 'plugin.command', target: { kind: 'plugin', id: 'p' } });
   });
@@ -61,7 +61,7 @@ t.test('reads, changes without effect and refused ones record nothing, and leave
 
 t.test('an act that cannot be recorded is not done', async (t) => {
   const world = await createWorld(t);
-  const store = recordingStore(world.ctx.store, () => Promise.reject(new Error('no record')));
+  const store = new RecordingStore(world.ctx.store, () => Promise.reject(new Error('no record')));
   const kv = new PluginKv({ ...world.ctx, store }, world.environment.id, 'p');
   await t.rejects(kv.put('a', 1), /no record/);
   t.equal(await kv.get('a'), undefined);

@@ -67,6 +67,13 @@ await t.test('keys that reach a prototype are dropped from metadata', async (t) 
   t.same(Object.entries(metadata), [['ok', 1]]);
 });
 
+await t.test('a fault is named wherever it is in a long map', async (t) => {
+  const entries = Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i === 4_321 ? [] : 1]);
+  t.throws(() => validate(comment, { ...good, metadata: Object.fromEntries(entries) }), {
+    message: 'metadata.k4321 must be a string, a number or a boolean, not an array',
+  });
+});
+
 await t.test('null means that an optional field is absent, also inside of another', async (t) => {
   t.same(validate(thread, { ...good, position: null, mentions: null, metadata: null }), good);
   t.same(validate(thread, { ...good, position: { x: 0, y: 1, selector: null } }), {

@@ -91,11 +91,15 @@ async function namingOptions<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function namingOption(error: CollabError): CollabError {
-  // Refusals of a field begin with its path (`invalidField`).
-  const [field = ''] = /^[A-Za-z]+/.exec(error.message) ?? [];
-  const option = Object.hasOwn(optionOfField, field) ? optionOfField[field] : undefined;
-  return option === undefined ? error : new CollabError(error.code, `--${option}${error.message.slice(field.length)}`);
+  const named = Object.entries(optionOfField).find(([field]) => refuses(error, field));
+  if (named === undefined) return error;
+  const [field, option] = named;
+  return new CollabError(error.code, `--${option}${error.message.slice(field.length)}`);
 }
+
+/** Whether an error refuses a field of a body: its message begins with a path in the field, e.g. `position.x must be …`. */
+const refuses = ({ message }: CollabError, field: string): boolean =>
+  message.startsWith(field) && [' ', '.', '['].includes(message.charAt(field.length));
 
 function append(value: string, values: readonly string[] = []): readonly string[] {
   return [...values, value];

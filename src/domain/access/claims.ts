@@ -6,6 +6,7 @@ import type { RoomScope } from '../../model/room.ts';
 import { checkId, checkMetadata, checkName, isEmailAddress, isWebAddress, showsSomething } from '../input/bounds.ts';
 import type { UserActor } from './actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
+import { roleSchema } from '../../model/role-schema.ts';
 
 /** The claims of a user token. */
 export interface Claims {
@@ -43,7 +44,7 @@ const payloadSchema = new InputSchema(
     picture: url(),
     avatar: url(),
     email: Type.Optional(Type.String({ maxLength: 320 })),
-    role: Type.Optional(Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')])),
+    role: Type.Optional(roleSchema()),
     rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 513 }), { maxItems: 1_000 })),
     metadata: Type.Optional(MetadataSchema),
     confinedKey: Type.Optional(Type.String({ maxLength: 64 })),

@@ -1,5 +1,6 @@
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import type { Store, Transaction } from '../../ports/store.ts';
+import { ForwardingStore } from '../records/forwarding-store.ts';
 
 /** A record that a transaction writes or deletes. */
 export interface WrittenRecord {
@@ -7,39 +8,41 @@ export interface WrittenRecord {
   readonly key: string;
 }
 
+/** Adds the record of an act to a transaction, and gets the records that the transaction writes, in order. */
+type RecordAct = (tx: Transaction, written: readonly WrittenRecord[]) => Promise<void>;
+
 /**
- * Wraps a store so that its first commit records an act too: `record` runs at the end of the transaction and gets the
- * records that it writes, in order. A transaction that fails or writes nothing does not count as the first. Later
- * commits record nothing.
+ * A store whose first commit records an act too: `record` runs at the end of the transaction. A transaction that fails
+ * or writes nothing does not count as the first. Later commits record nothing.
  */
-export function recordingStore(
-  store: Store,
-  record: (tx: Transaction, written: readonly WrittenRecord[]) => Promise<void>,
-): Store {
-  const lock = new KeyedLock();
-  let isRecorded = false;
-  const attempt: Store['transact'] = async (work) => {
-    if (isRecorded) return store.transact(work);
+export class RecordingStore extends ForwardingStore {
+  readonly #record: RecordAct;
+  readonly #lock = new KeyedLock();
+  #isRecorded = false;
+
+  constructor(store: Store, record: RecordAct) {
+    super(store);
+    this.#record = record;
+  }
+
+  override transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    // Until the act is recorded, transactions wait for each other, so that it is recorded once.
+    return this.#isRecorded ? super.transact(work) : this.#lock.run('', () => this.#transactFirst(work));
+  }
+
+  async #transactFirst<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    if (this.#isRecorded) return super.transact(work);
     let writes = false;
-    const result = await store.transact(async (tx) => {
+    const result = await super.transact(async (tx) => {
       const written: WrittenRecord[] = [];
       const done = await work(watched(tx, written));
       writes = written.length > 0;
-      if (writes) await record(tx, written);
+      if (writes) await this.#record(tx, written);
       return done;
     });
-    isRecorded = writes;
+    this.#isRecorded = writes;
     return result;
-  };
-  // Until the act is recorded, transactions wait for each other, so that it is recorded once.
-  const transact: Store['transact'] = (work) => (isRecorded ? store.transact(work) : lock.run('', () => attempt(work)));
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name === 'transact') return transact;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
-    },
-  });
+  }
 }
 
 function watched(tx: Transaction, written: WrittenRecord[]): Transaction {

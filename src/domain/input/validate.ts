@@ -58,8 +58,7 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   if (input.check(safe)) return wellFormed(input, safe, where);
   const cleaned = withoutNulls(input.schema, safe);
   if (input.check(cleaned)) return wellFormed(input, cleaned, where);
-  const fewer = input.errors(shortened(input.schema, cleaned));
-  const faults = fewer.length > 0 ? fewer : input.errors(cleaned);
+  const faults = faultsIn(input, cleaned);
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   requireAlternative(input.schema, cleaned, where, faults);
@@ -70,24 +69,39 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
 }
 
 /**
- * Entries of a list or map in which faults are looked for: more than any schema allows of a list, and enough to tell
- * what is wrong.
+ * Entries of a list or map in which faults are looked for at once: more than any schema allows of a list, and enough to
+ * tell what is wrong.
  */
-const MAX_CHECKED_ENTRIES = 2_000;
+const CHECKED_ENTRIES = 2_000;
 
 /**
- * A value with few entries in each of its lists and maps, as 256 KiB have room for 100 000, each with an error of its
- * own.
+ * The faults of an invalid value: of each list and map only those of some entries, as 256 KiB have room for 100 000,
+ * each with a fault of its own. Of a list those are the first ones, whose number alone is a fault if there are more; of
+ * a map the first ones in which there is a fault.
  */
-function shortened(schema: TSchema, value: unknown): unknown {
-  if (!isRecord(value)) return value;
+function faultsIn<S extends TSchema>(input: InputSchema<S>, value: unknown): TLocalizedValidationError[] {
+  if (!isRecord(value)) return input.errors(value);
+  const longest = Math.max(
+    0,
+    ...Object.values(value).map((field) => (isRecord(field) ? Object.keys(field).length : 0)),
+  );
+  for (let from = 0; from === 0 || from < longest; from += CHECKED_ENTRIES) {
+    const faults = input.errors(withSomeEntries(input.schema, value, from));
+    if (faults.length > 0) return faults;
+  }
+  // What is wrong is none of the entries.
+  return input.errors(value);
+}
+
+/** A value with the first entries of each of its lists, and those from `from` on of each of its maps. */
+function withSomeEntries(schema: TSchema, value: Record<string, unknown>, from: number): Record<string, unknown> {
   const properties = schemaAt(schema, '/properties');
   return Object.fromEntries(
     Object.entries(value).map(([name, content]) => {
-      if (Array.isArray(content)) return [name, content.slice(0, MAX_CHECKED_ENTRIES)];
+      if (Array.isArray(content)) return [name, content.slice(0, CHECKED_ENTRIES)];
       const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
       const isMap = isRecord(content) && isRecord(field) && !isRecord(field['properties']);
-      return [name, isMap ? Object.fromEntries(Object.entries(content).slice(0, MAX_CHECKED_ENTRIES)) : content];
+      return [name, isMap ? Object.fromEntries(Object.entries(content).slice(from, from + CHECKED_ENTRIES)) : content];
     }),
   );
 }

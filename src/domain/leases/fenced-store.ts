@@ -1,4 +1,5 @@
-import type { Entry, EventListener, Growth, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import type { Store, Transaction } from '../../ports/store.ts';
+import { ForwardingStore } from '../records/forwarding-store.ts';
 import { type Lease, LeaseLostError, requireLease } from './leases.ts';
 
 /**
@@ -6,86 +7,29 @@ import { type Lease, LeaseLostError, requireLease } from './leases.ts';
  * taken the lease. A trim that has begun before that may end after it: it must remove only what the work of every
  * holder has finished. Reads are those of the store.
  */
-export class FencedStore implements Store {
-  readonly #store: Store;
+export class FencedStore extends ForwardingStore {
   readonly #lease: Lease;
   readonly #onLost: (error: LeaseLostError) => void;
 
   /** @param onLost called with each refusal, before it is thrown; must not throw */
   constructor(store: Store, lease: Lease, onLost: (error: LeaseLostError) => void) {
-    this.#store = store;
+    super(store);
     this.#lease = lease;
     this.#onLost = onLost;
   }
 
-  get epoch(): string {
-    return this.#store.epoch;
-  }
-
-  transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+  override transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#reporting(
-      this.#store.transact(async (tx) => {
+      super.transact(async (tx) => {
         await requireLease(tx, this.#lease);
         return work(tx);
       }),
     );
   }
 
-  async trimEvents(stream: string, seq: number): Promise<void> {
-    await this.#reporting(requireLease(this.#store, this.#lease));
-    await this.#store.trimEvents(stream, seq);
-  }
-
-  get(partition: string, key: string): Promise<string | undefined> {
-    return this.#store.get(partition, key);
-  }
-
-  range(partition: string, options?: RangeOptions): Promise<Entry[]> {
-    return this.#store.range(partition, options);
-  }
-
-  cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
-    return this.#store.cached(key, partitions, compute);
-  }
-
-  lastSeq(stream: string): Promise<number> {
-    return this.#store.lastSeq(stream);
-  }
-
-  oldestSeq(stream: string): Promise<number> {
-    return this.#store.oldestSeq(stream);
-  }
-
-  events(stream: string, since: number, limit: number, maxChars?: number): Promise<StoredEvent[]> {
-    return this.#store.events(stream, since, limit, maxChars);
-  }
-
-  partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]> {
-    return this.#store.partitions(prefix, options);
-  }
-
-  follow(listener: EventListener): () => void {
-    return this.#store.follow(listener);
-  }
-
-  poll(growth?: Growth | null): void {
-    this.#store.poll(growth);
-  }
-
-  onFlushed(listener: (growth: Growth, ms: number) => void): () => void {
-    return this.#store.onFlushed(listener);
-  }
-
-  onListenerError(handle: (error: unknown) => void): () => void {
-    return this.#store.onListenerError(handle);
-  }
-
-  probe(): Promise<void> {
-    return this.#store.probe();
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
+  override async trimEvents(stream: string, seq: number): Promise<void> {
+    await this.#reporting(requireLease(this, this.#lease));
+    await super.trimEvents(stream, seq);
   }
 
   async #reporting<T>(answer: Promise<T>): Promise<T> {

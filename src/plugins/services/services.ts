@@ -75,17 +75,29 @@ export async function callService(
   method: ServiceMethod,
   args: readonly unknown[],
 ): Promise<unknown> {
-  const [service = '', name = ''] = method.split('.');
-  const names: readonly string[] | undefined = Object.hasOwn(methods, service)
-    ? methods[service as keyof typeof methods]
-    : undefined;
-  if (names?.includes(name) !== true) throw new Error(`there is no method ${method}`);
-  const [scope, ...rest] = args;
-  const [target, own]: [object, readonly unknown[]] =
-    service === 'kv'
-      ? [services.kv(scope as PluginEnvironment), rest]
-      : service === 'queue'
-        ? [services.queue(scope as string), rest]
-        : [service === 'http' ? services.http : services.data, args];
-  return (Reflect.get(target, name) as (...values: unknown[]) => Promise<unknown>).apply(target, [...own]);
+  const [service, name] = parseMethod(method);
+  const [target, own] = targets[service](services, args);
+  return (Reflect.get(target, name) as (...values: readonly unknown[]) => Promise<unknown>).apply(target, [...own]);
 }
+
+function parseMethod(method: ServiceMethod): [service: keyof typeof methods, name: string] {
+  const [service = '', name = ''] = method.split('.');
+  if (!isService(service) || !(methods[service] as readonly string[]).includes(name))
+    throw new Error(`there is no method ${method}`);
+  return [service, name];
+}
+
+const isService = (name: string): name is keyof typeof methods => Object.hasOwn(methods, name);
+
+/** By service: the object that has its methods, and the arguments of a call without the scope that `stub` sends. */
+const targets: Readonly<
+  Record<
+    keyof typeof methods,
+    (services: PluginServices, args: readonly unknown[]) => [target: object, args: readonly unknown[]]
+  >
+> = {
+  kv: (services, [environment, ...args]) => [services.kv(environment as PluginEnvironment), args],
+  queue: (services, [name, ...args]) => [services.queue(name as string), args],
+  http: (services, args) => [services.http, args],
+  data: (services, args) => [services.data, args],
+};

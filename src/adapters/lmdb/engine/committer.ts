@@ -73,9 +73,9 @@ export class Committer {
       await this.#hooks.throttle();
       const group = this.#queue;
       this.#queue = [];
-      const left = await this.#commitOrFail(group);
-      for (const { resolve, outcome } of group.slice(0, group.length - left)) resolve(outcome);
-      if (left > 0) this.#queue.unshift(...group.slice(group.length - left));
+      const settled = await this.#commitOrFail(group);
+      for (const { resolve, outcome } of group.slice(0, settled)) resolve(outcome);
+      if (settled < group.length) this.#queue.unshift(...group.slice(settled));
     }
     this.#running = undefined;
   }
@@ -106,11 +106,11 @@ export class Committer {
       return await this.#commitGroup(group);
     } catch (error) {
       fail(group, storeErrorOf(error, this.#database.path));
-      return 0;
+      return group.length;
     }
   }
 
-  /** Commits the first transactions of a group and sets their outcomes; returns how many at its end must wait. */
+  /** Commits the first transactions of a group, and returns how many have their outcome now. The others must wait. */
   async #commitGroup(pending: PendingCommit[]): Promise<number> {
     const group = new CommitGroup(this.#view, largestBatchBytes(this.#database.bounds.ringRecords));
     const startedAt = performance.now();
@@ -119,20 +119,29 @@ export class Committer {
       const written = await log.transaction(() => this.#write(log, pending, group));
       this.#view.resolveExpected(true);
       if (written) this.#hooks.flushed(group.growth(), performance.now() - startedAt);
+      return group.size;
     } catch (error) {
       this.#view.resolveExpected(false);
-      if (error instanceof LogRotated) {
-        this.#view.renew();
-        return pending.length;
-      }
-      if (error instanceof LogFull && (await this.#freeLogSpace(pending))) return pending.length;
-      if (error instanceof LogFull) return pending.length - group.size;
-      // If it failed before the first of them was validated, none of them can be committed.
-      const failed = group.size === 0 ? pending.length : group.size;
-      fail(pending.slice(0, failed), storeErrorOf(error, this.#database.path));
-      return pending.length - failed;
+      return this.#settleUnwritten(pending, group.size, error);
     }
-    return pending.length - group.size;
+  }
+
+  /**
+   * As `#commitGroup`, for a group that was not written: none has an outcome if the group can be written again, as the
+   * log was rotated or has space now.
+   *
+   * @param validated how many of the group were validated before the error
+   */
+  async #settleUnwritten(pending: readonly PendingCommit[], validated: number, error: unknown): Promise<number> {
+    if (error instanceof LogRotated) {
+      this.#view.renew();
+      return 0;
+    }
+    if (error instanceof LogFull) return (await this.#freeLogSpace(pending)) ? 0 : validated;
+    // If it failed before the first of them was validated, none of them can be committed.
+    const failed = validated === 0 ? pending.length : validated;
+    fail(pending.slice(0, failed), storeErrorOf(error, this.#database.path));
+    return failed;
   }
 
   /** Returns whether the log has space again; if not, the group has failed. */

@@ -6,8 +6,7 @@ import { choiceFlag, durationOption, listOption } from '../../option-values.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { nextSteps, printResult } from '../../terminal/output.ts';
-
-const roles = ['viewer', 'member', 'moderator'] as const;
+import { roles } from '../../../model/role-schema.ts';
 
 interface CreateOptions {
   readonly env: string;
