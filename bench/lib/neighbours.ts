@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { busyMs, commandOf, processTree } from './processes.ts';
+import { busyMs, commandOf, processTree, ticksOf } from './processes.ts';
 
 const SAMPLE_MS = 500;
 
@@ -65,9 +65,6 @@ function machineTicks(): number {
 
 /** Ticks of this process, of all its descendants that have ended, and of its browsers. */
 function ownTicks(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  // After the name in parentheses, utime, stime, cutime and cstime are fields 12 to 15.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const browsers = [...browserProcesses.values()].reduce((sum, ms) => sum + ms, 0) / 10;
-  return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), browsers);
+  return (ticksOf('self') ?? []).reduce((sum, ticks) => sum + ticks, browsers);
 }

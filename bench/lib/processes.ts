@@ -30,10 +30,28 @@ export function commandOf(pid: number): string {
 }
 
 function parentOf(pid: number): number | null {
+  const fields = statOf(pid);
+  return fields === null ? null : Number(fields[1]);
+}
+
+/**
+ * The fields of /proc/<pid>/stat after the name, in parentheses, which may contain anything: the first is the state,
+ * field 3 of proc(5). Null if the process has ended.
+ */
+function statOf(pid: number | 'self'): readonly string[] | null {
   const stat = readProc(`/proc/${pid}/stat`);
-  if (stat === null) return null;
-  // The name, in parentheses, may contain anything; state and parent come after the last parenthesis.
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/**
+ * User and system time of a process and of the children it has waited for, in ticks: fields 14 to 17 of proc(5). Null
+ * if it has ended.
+ */
+export function ticksOf(pid: number | 'self'): [number, number, number, number] | null {
+  const fields = statOf(pid);
+  if (fields === null) return null;
+  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(11, 15).map(Number);
+  return [user, system, childrenUser, childrenSystem];
 }
 
 function residentBytesOf(pid: number): number {

@@ -1,4 +1,4 @@
-import { busyMs, readProc } from './processes.ts';
+import { busyMs, readProc, ticksOf } from './processes.ts';
 
 /**
  * Processor time of one process, over all its threads, also those that have ended, and of children it has waited for.
@@ -54,21 +54,6 @@ export function timesBetween(
     sums.set(role, sum);
   }
   return [...sums].map(([role, sum]) => ({ role, ...sum }));
-}
-
-/**
- * Fields 14 to 17 of proc(5): user and system time of a process and of the children it has waited for; null if it has
- * ended.
- */
-function ticksOf(pid: number): [number, number, number, number] | null {
-  const stat = readProc(`/proc/${pid}/stat`);
-  if (stat === null) return null;
-  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 15)
-    .map(Number);
-  return [user, system, childrenUser, childrenSystem];
 }
 
 function roleOf(pid: number): string {

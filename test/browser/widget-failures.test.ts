@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { SignJWT } from 'jose';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import type { Test } from 'tap';
@@ -7,6 +6,7 @@ import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
 import { collab } from '../helpers/command.ts';
 import { serveHtml } from '../helpers/own-page.ts';
+import { userToken } from '../helpers/user-token.ts';
 import { api, field, live, openDemo, openPage, pin, popover, reconnected } from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
@@ -27,12 +27,7 @@ async function notConnected(t: Test, page: Page, reason: string): Promise<void> 
 /** A token of Ann that expires in so many seconds. */
 function tokenOf({ keys }: Cluster, seconds: number): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
-  return new SignJWT({ name: 'Ann' })
-    .setProtectedHeader({ alg: 'HS256', kid: keys.jwtKid })
-    .setSubject('ann')
-    .setIssuedAt(now - 3_600)
-    .setExpirationTime(now + seconds)
-    .sign(new TextEncoder().encode(keys.jwtSecret));
+  return userToken(keys, 'ann', { name: 'Ann', iat: now - 3_600, exp: now + seconds });
 }
 
 /** Serves a page of another origin whose token the test can replace (`give`). It ends with the test. */

@@ -47,19 +47,30 @@ export async function collab(args: readonly string[], options: RunOptions = {}):
   return { code, ...texts };
 }
 
-/**
- * Runs a command with --json, which must end well (or with the code of the options), and returns what it printed:
- * exactly one document.
- */
-export async function collabJson<T>(
+/** Runs a command with --json, which must end well (or with a code), and returns what it printed: one document. */
+export type RunJson<Options> = <T>(
   t: Test,
   args: readonly string[],
-  options: RunOptions & { readonly code?: number } = {},
-): Promise<T> {
-  const { code, stdout, stderr } = await collab([...args, '--json'], options);
-  if (code !== (options.code ?? 0)) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
-  return JSON.parse(stdout) as T;
+  options?: Options & { readonly code?: number },
+) => Promise<T>;
+
+/** The `RunJson` of a function that runs a command. */
+export function jsonOf<Options extends object>(
+  run: (args: readonly string[], options: Options) => Promise<Finished>,
+): RunJson<Options> {
+  return async <T>(
+    t: Test,
+    args: readonly string[],
+    options: Options & { readonly code?: number } = {} as Options,
+  ): Promise<T> => {
+    const { code, stdout, stderr } = await run([...args, '--json'], options);
+    if (code !== (options.code ?? 0)) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  };
 }
+
+/** Runs a command in a process of its own. */
+export const collabJson = jsonOf<RunOptions>(collab);
 
 /** The output of `init --json`. */
 export interface InitOutput {

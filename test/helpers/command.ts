@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
-import type { Test } from 'tap';
 import { runCli } from '../../src/cli/main.ts';
-import { collab as collabApart, collabCommand, type Finished } from './cli.ts';
+import { collab as collabApart, collabCommand, type Finished, jsonOf } from './cli.ts';
 
 interface CommandOptions {
   /** `COLLAB_*` variables. */
@@ -54,19 +53,8 @@ export function collab(
   return finished;
 }
 
-/**
- * Runs a command with --json, which must end well (or with the code of the options), and returns what it printed:
- * exactly one document.
- */
-export async function collabJson<T>(
-  t: Test,
-  args: readonly string[],
-  { code: expected = 0, ...options }: CommandOptions & { readonly code?: number } = {},
-): Promise<T> {
-  const { code, stdout, stderr } = await collab([...args, '--json'], options);
-  if (code !== expected) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
-  return JSON.parse(stdout) as T;
-}
+/** Runs a command as `collab` does. */
+export const collabJson = jsonOf<CommandOptions>(collab);
 
 async function run(args: readonly string[], { env = {}, cwd }: CommandOptions): Promise<Finished> {
   const written = { stdout: [] as Buffer[], stderr: [] as Buffer[] };

@@ -1,15 +1,14 @@
 import * as Type from 'typebox';
 import type { TSchema } from 'typebox';
 import { errorKinds } from '../../model/errors.ts';
+import { roleSchema } from '../../model/role-schema.ts';
 import { deletedSchema, foundUsers, includedUsers, namedSchemas } from './schemas.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 const id = Type.Integer({ minimum: 1, description: 'The id of the message that this answers.' });
 
 const subscription = namedSchemas.Subscription;
-const role = Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], {
-  description: 'The role of the token.',
-});
+const role = roleSchema({ description: 'The role of the token.' });
 const resolved = Type.Object({ threadId: Type.String(), resolved: Type.Boolean() });
 const unreadCount = Type.Integer({ minimum: 0 });
 const nothing = Type.Object({});

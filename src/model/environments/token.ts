@@ -1,5 +1,6 @@
 import * as Type from 'typebox';
 import type { Static } from 'typebox';
+import { roleSchema } from '../role-schema.ts';
 
 /** The body of a request for a user token. */
 export const TokenCreateSchema = Type.Object({
@@ -12,11 +13,7 @@ export const TokenCreateSchema = Type.Object({
   avatarUrl: Type.Optional(
     Type.String({ maxLength: 2048, description: 'http(s) URL of a picture, which is also stored with the user.' }),
   ),
-  role: Type.Optional(
-    Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], {
-      description: '`member` by default.',
-    }),
-  ),
+  role: Type.Optional(roleSchema({ description: '`member` by default.' })),
   rooms: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 513 }), {
       maxItems: 100,
