@@ -1,12 +1,19 @@
 import type { Logger } from '../observability/log.ts';
 import { type HookName, readRunningHooks } from '../observability/running-hooks.ts';
-import { isStopped } from '../lib/process/process-stat.ts';
+import { type ProcessStat, readProcessStat } from '../lib/process/process-stat.ts';
 import type { Worker } from './worker.ts';
 
 /** How often the primary pings each worker and checks for the answers. */
 export const PING_MS = 1_000;
 /** How long a starting worker may block: opening the store waits up to 30 s for the commits of other processes. */
 const START_MS = 60_000;
+/**
+ * A worker that waits for a processor is not hung, and killing it would add to the load: only the processor time that
+ * it gets counts then. One that is silent for this many times the limit is killed all the same.
+ */
+const LONGEST_WAIT = 6;
+/** Milliseconds of a clock tick in /proc: USER_HZ is 100 on every architecture that Node supports. */
+const TICK_MS = 10;
 /** Checks to skip after a kill: a worker that waited for a lock of the killed one can answer meanwhile. */
 const CHECKS_BETWEEN_KILLS = 2;
 
@@ -17,8 +24,8 @@ export interface WatchdogOptions {
   /** Milliseconds by a monotonic clock. */
   readonly now: () => number;
   readonly log: Logger;
-  /** Whether a signal has stopped a process; by default /proc is read. */
-  readonly isStopped?: (pid: number | undefined) => boolean;
+  /** By default /proc is read. */
+  readonly statOf?: (pid: number) => Pick<ProcessStat, 'state' | 'cpuTicks'> | null;
   /** Called with each hook of a plugin that a killed worker was running. */
   readonly onHungHook?: (hook: HookName) => void;
 }
@@ -30,6 +37,10 @@ interface Watched {
   unanswered: boolean;
   /** For how long, in milliseconds of the primary's running time. */
   silentMs: number;
+  /** How much of that it could have answered in: without the time in which it waited for a processor. */
+  blockedMs: number;
+  /** Its processor time at the last check, if it was silent then. */
+  cpuTicks: number | null;
 }
 
 /**
@@ -51,12 +62,13 @@ export class Watchdog {
 
   /** Watches a worker until it ends. */
   watch(worker: Worker): void {
-    const watched: Watched = { worker, unanswered: false, silentMs: 0 };
+    const watched: Watched = { worker, unanswered: false, silentMs: 0, blockedMs: 0, cpuTicks: null };
     this.#watched.add(watched);
     worker.channel.onMessage((message) => {
       if (message.type !== 'pong') return;
       watched.unanswered = false;
-      watched.silentMs = 0;
+      watched.silentMs = watched.blockedMs = 0;
+      watched.cpuTicks = null;
     });
     void worker.ended.then(() => this.#watched.delete(watched));
   }
@@ -74,7 +86,7 @@ export class Watchdog {
     const passed = Math.min(now - this.#lastCheck, PING_MS);
     this.#lastCheck = now;
     for (const watched of this.#watched) {
-      if (watched.unanswered) watched.silentMs += passed;
+      if (watched.unanswered) this.#addSilence(watched, passed);
       else {
         watched.unanswered = true;
         watched.worker.channel.send({ type: 'ping', data: {} });
@@ -93,14 +105,30 @@ export class Watchdog {
       this.#checksToSkip--;
       return;
     }
-    const overdue = [...this.#watched].filter(
-      ({ worker, silentMs }) => !worker.isKilled && silentMs >= this.#limitOf(worker),
-    );
-    const stopped = overdue.filter(({ worker }) => (this.#options.isStopped ?? isStopped)(worker.pid));
-    const longest = overdue.toSorted((a, b) => b.silentMs - a.silentMs).slice(0, 1);
+    const overdue = [...this.#watched].filter((watched) => !watched.worker.isKilled && this.#isOverdue(watched));
+    const stopped = overdue.filter(({ worker }) => this.#statOf(worker)?.state === 'T');
+    const longest = overdue.toSorted((a, b) => b.blockedMs - a.blockedMs).slice(0, 1);
     const chosen = stopped.length > 0 ? stopped : longest;
     for (const watched of chosen) this.#kill(watched, stopped.includes(watched));
     if (chosen.length > 0) this.#checksToSkip = CHECKS_BETWEEN_KILLS;
+  }
+
+  #addSilence(watched: Watched, passed: number): void {
+    const stat = this.#statOf(watched.worker);
+    const waits = stat?.state === 'R' && watched.cpuTicks !== null;
+    const ranMs = waits ? (stat.cpuTicks - (watched.cpuTicks ?? 0)) * TICK_MS : passed;
+    watched.cpuTicks = stat?.cpuTicks ?? null;
+    watched.silentMs += passed;
+    watched.blockedMs += Math.min(passed, ranMs);
+  }
+
+  #statOf({ pid }: Worker): Pick<ProcessStat, 'state' | 'cpuTicks'> | null {
+    return pid === undefined ? null : (this.#options.statOf ?? readProcessStat)(pid);
+  }
+
+  #isOverdue({ worker, silentMs, blockedMs }: Watched): boolean {
+    const limit = this.#limitOf(worker);
+    return blockedMs >= limit || silentMs >= LONGEST_WAIT * limit;
   }
 
   #limitOf(worker: Worker): number {

@@ -20,10 +20,15 @@ function setUp(timeoutSeconds = 10) {
   const lines: Record<string, unknown>[] = [];
   const time = { now: 5_000 };
   const stopped = new Set<number | undefined>();
+  /** Processor time that runnable workers get each second, in ticks of 10 ms; those that are not here sleep. */
+  const share = new Map<number, number>();
   const watchdog = new Watchdog({
     timeoutMs: timeoutSeconds * 1_000,
     now: () => time.now,
-    isStopped: (pid) => stopped.has(pid),
+    statOf: (pid) => ({
+      state: stopped.has(pid) ? 'T' : share.has(pid) ? 'R' : 'S',
+      cpuTicks: ((share.get(pid) ?? 0) * time.now) / 1_000,
+    }),
     log: createLogger({
       level: 'info',
       name: 'primary',
@@ -77,7 +82,7 @@ function setUp(timeoutSeconds = 10) {
       watchdog.check();
     }
   };
-  return { watchdog, add, pass, time, stopped, lines };
+  return { watchdog, add, pass, time, stopped, share, lines };
 }
 
 t.test('a worker that answers is pinged every second and not killed', (t) => {
@@ -119,6 +124,36 @@ t.test(
     t.equal(lines.length, 1, 'once');
   },
 );
+
+t.test('a worker that waits for a processor is killed when it has had as much of it as the timeout', async (t) => {
+  const { add, pass, share } = setUp();
+  const [starved, asleep] = [add(), add()];
+  pass(1);
+  starved.answers = asleep.answers = false;
+  // A quarter of a core, but for the first second, in which it is not known.
+  share.set(1, 25);
+  pass(11);
+  t.same([starved.killed(), asleep.killed()], [false, true], 'what sleeps waits for no processor');
+  await asleep.worker.ended;
+  pass(26);
+  t.equal(starved.killed(), false, 'it has run for less than 10 s');
+  pass(1);
+  t.equal(starved.killed(), true);
+});
+
+t.test('a worker that gets no processor is killed after six times the timeout', (t) => {
+  const { add, pass, share, lines } = setUp();
+  const one = add();
+  pass(1);
+  one.answers = false;
+  share.set(1, 0);
+  pass(60);
+  t.equal(one.killed(), false);
+  pass(1);
+  t.equal(one.killed(), true);
+  t.match(lines, [{ silentMs: 60_000, stopped: false }]);
+  t.end();
+});
 
 t.test('a slow worker that answers in time is not killed, and its time starts over', (t) => {
   const { add, pass } = setUp();

@@ -28,11 +28,6 @@ export function readProcessStat(pid: number): ProcessStat | null {
     : { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
 }
 
-/** Whether a signal such as SIGSTOP has stopped the process; false if unknown. */
-export function isStopped(pid: number | undefined): boolean {
-  return pid !== undefined && readProcessStat(pid)?.state === 'T';
-}
-
 /** Whether a process was started by this one, or by one that this one has started, and so on; false if unknown. */
 export function isDescendant(pid: number): boolean {
   for (let next: number | undefined = pid; next !== undefined && next > 0; next = readProcessStat(next)?.parent)
