@@ -2,6 +2,7 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { repeat } from 'lit/directives/repeat.js';
 import type { CollabSession } from '../client/session/session.ts';
 import type { TokenProvider } from '../client/session/options.ts';
+import type { Change } from './anchoring/tracker.ts';
 import type { CollabCommentsElement } from '../client/widget.ts';
 import type { Position } from '../model/thread.ts';
 import { App, type WidgetSession } from './core/app.ts';
@@ -10,6 +11,7 @@ import { loadSharedSocket, openOwnSession, type SharedSocketPart } from './core/
 import { explainSetup } from './core/problems.ts';
 import { Focus } from './focus.ts';
 import { Anchors } from './pins/anchors.ts';
+import { PinLayer } from './pins/pin-layer.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
 import { unzoom } from './pins/unzoom.ts';
 import type { Language } from './strings/language.ts';
@@ -80,7 +82,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (this.#app !== null) this.#app.language = this.#language.current;
     this.requestUpdate();
   });
-  readonly #anchors = new Anchors(this, () => (this.#app === null ? undefined : this.requestUpdate()));
+  readonly #anchors = new Anchors(this, (change) => this.#follow(change));
+  readonly #pins = new PinLayer(() => this.renderRoot.querySelector('.layer'));
   readonly #focus = new Focus(this);
   readonly #popover = new PopoverPlace(() => this.#placePopover());
 
@@ -154,13 +157,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   override willUpdate(changed: PropertyValues): void {
-    const identity = [
-      'baseUrl',
-      'publishableKey',
-      'session',
-      'shareConnection',
-      ...(changed.has('room') ? ['token'] : []),
-    ];
+    const identity = ['baseUrl', 'publishableKey', 'session', 'shareConnection'];
+    if (changed.has('room')) identity.push('token');
     // A room that the token of the connection is not for may be one that a new token is for.
     const refused = this.#kept && this.#app?.snapshot.error?.code === 'forbidden';
     if (identity.some((name) => changed.has(name)) || this.#app === null || refused) this.#connect();
@@ -187,6 +185,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   override updated(changed: PropertyValues): void {
     super.updated(changed);
     if (this.#app === null) return;
+    this.#pins.place();
     this.#placePopover();
     this.#anchors.show(this.#app.view.open);
     this.#focus.follow(this.#app.view);
@@ -202,8 +201,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
         ${problem === null ? nothing : html`<div class="toasts" part="toasts">${toastView(language, { kind: 'problem', text: problem })}</div>`}
       </div>`;
     }
-    const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
-    const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
     const detached = new Set(
       [...this.#anchors.placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])),
     );
@@ -215,7 +212,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
       <div class="layer" part="layer" @keydown=${onPinKey} @focusin=${(event: FocusEvent) => onPinFocus(app, event)}>
-        ${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}
+        ${pinsView(app, this.#anchors.placements, this.#pins, rtl === 'rtl')}${this.#cursors?.render(this.#pins.origin()) ?? nothing}
       </div>
       ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing, this.#version) : nothing}
       <section aria-label=${language.text('comments')}>
@@ -346,9 +343,16 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
   }
 
+  /** Pins have moved: most often nothing else has to be rendered. */
+  #follow(change: Change): void {
+    if (this.#app === null) return;
+    unzoom(this, this.renderRoot);
+    if (this.#pins.move(change, this.#anchors.placements)) this.#placePopover();
+    else this.requestUpdate();
+  }
+
   #placePopover(): void {
-    if (this.#app !== null)
-      this.#popover.update(this.renderRoot, this.#app.view, this.#anchors.placements, this.#isRtl());
+    if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#anchors, this.#isRtl());
   }
 
   #chosen(app: App, position: Position): void {

@@ -192,6 +192,47 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await page.evaluate('document.adoptedStyleSheets = []');
   });
 
+  await t.test('pins that only move are placed and not rendered, until others overlap', async (t) => {
+    await show(`<style>i { position: absolute; left: 100px; width: 20px; height: 20px; background: red }</style>
+      <i id="one" style="top: 100px" title="One"></i><i id="other" style="top: 200px" title="Other"></i>`);
+    for (const id of ['one', 'other']) {
+      await comment(page, `#${id}`, id);
+      await page.keyboard.press('Escape');
+    }
+    const element = (id: string): string => `document.querySelector('#${id}')`;
+    /** Waits until the pins are on their elements, in this order. */
+    const placed = (...ids: readonly string[]): Promise<void> =>
+      until(() =>
+        page.evaluate<boolean>(`(() => {
+          const pins = [...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.layer > .pin')];
+          return pins.length === ${ids.length} && [${ids.map(element).join()}].every((element) => {
+            const { left, top } = element.getBoundingClientRect();
+            return pins.some((pin) => { const box = pin.getBoundingClientRect(); return Math.hypot(box.left - left - 10, box.bottom - top - 10) <= 2; });
+          });
+        })()`),
+      );
+    await placed('one', 'other');
+    await page.evaluate(`(() => {
+      window.rendered = 0;
+      const { prototype } = customElements.get('collab-comments');
+      const { render } = prototype;
+      prototype.render = function () { rendered += 1; return render.call(this); };
+    })()`);
+    for (const top of ['150px', '100px']) {
+      await page.evaluate(`${element('one')}.style.top = '${top}'`);
+      await placed('one', 'other');
+    }
+    t.equal(await page.evaluate('rendered'), 0, 'moved');
+    await page.evaluate(`${element('one')}.style.top = '195px'`);
+    await until(async () => (await page.locator('collab-comments .pin.cluster').count()) === 1);
+    await page.evaluate(`${element('one')}.style.top = '60px'`);
+    await placed('one', 'other');
+    await page.evaluate(`${element('other')}.style.visibility = 'hidden'`);
+    await placed('one');
+    await page.evaluate(`${element('other')}.style.visibility = ''; ${element('one')}.style.top = '100px'`);
+    await placed('one', 'other');
+  });
+
   await t.test(
     'a pin is hidden under a sticky header, shown in a fixed box within one that cuts, and that of a new comment follows what scrolls',
     async () => {

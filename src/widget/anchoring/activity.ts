@@ -31,7 +31,7 @@ const THRESHOLDS = Array.from({ length: 51 }, (_, index) => index / 50);
  */
 export class Activity {
   readonly #page: Document;
-  readonly #frame: () => boolean;
+  readonly #frame: (isFirst: boolean) => boolean;
   readonly #watched: () => Iterable<Element>;
   readonly #loaded: () => void;
   #sizes: ResizeObserver | null = null;
@@ -39,14 +39,20 @@ export class Activity {
   #documents: readonly Document[] = [];
   #request = 0;
   #until = 0;
+  #isFirst = true;
   #pointers = false;
 
   /**
-   * @param frame called once per frame; returns whether anything has moved
+   * @param frame called once per frame, with whether there was none just before; returns whether anything has moved
    * @param watched the elements that are followed
    * @param loaded called when a frame has another document, of which no observer tells
    */
-  constructor(page: Document, frame: () => boolean, watched: () => Iterable<Element>, loaded: () => void) {
+  constructor(
+    page: Document,
+    frame: (isFirst: boolean) => boolean,
+    watched: () => Iterable<Element>,
+    loaded: () => void,
+  ) {
     this.#page = page;
     this.#frame = frame;
     this.#watched = watched;
@@ -85,6 +91,7 @@ export class Activity {
     this.#until = performance.now() + WATCH_MS;
     if (this.#request !== 0 || this.#documents.length === 0) return;
     this.#rest();
+    this.#isFirst = true;
     this.#request = requestAnimationFrame(this.#tick);
   };
 
@@ -100,7 +107,9 @@ export class Activity {
 
   readonly #tick = (now: number): void => {
     this.#request = 0;
-    if (this.#frame()) this.#until = Math.max(this.#until, now + WATCH_MS);
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    if (this.#frame(isFirst)) this.#until = Math.max(this.#until, now + WATCH_MS);
     if (now > this.#until && this.#isAnimated()) this.#until = now + WATCH_MS;
     if (now <= this.#until) this.#request = requestAnimationFrame(this.#tick);
     else this.#watch();

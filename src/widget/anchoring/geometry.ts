@@ -72,7 +72,9 @@ export function elementAt(page: Document, x: number, y: number, apart: Element):
 export interface Layout {
   readonly position: string;
   readonly clips: boolean;
-  readonly containsFixed: boolean;
+  readonly style: CSSStyleDeclaration;
+  /** Null while nobody has asked: it takes the most of all. */
+  containsFixed: boolean | null;
 }
 
 /**
@@ -88,13 +90,12 @@ export function clipsOf(element: Element, page: Document, known: Map<Element, La
   for (let at = outerOf(element); at !== null && at !== end; at = outerOf(at)) {
     const isFrame = at.localName.endsWith('frame') && at.ownerDocument !== element.ownerDocument;
     const style = layoutOf(at, known);
-    const contains = style.containsFixed || (position === 'absolute' && style.position !== 'static');
     if (isFrame) {
       clips.push(at);
       position = style.position;
       continue;
     }
-    if ((position === 'fixed' || position === 'absolute') && !contains) continue;
+    if ((position === 'fixed' || position === 'absolute') && !contains(style, position)) continue;
     const { body, documentElement } = at.ownerDocument;
     if (at === documentElement || (at === body && (!style.clips || !layoutOf(documentElement, known).clips))) continue;
     if (style.clips) clips.push(at);
@@ -121,10 +122,18 @@ function layoutOf(element: Element, known: Map<Element, Layout>): Layout {
   const layout = {
     position: style.position,
     clips: style.overflowX !== 'visible' || style.overflowY !== 'visible',
-    containsFixed: containsFixed(style),
+    style,
+    containsFixed: null,
   };
   known.set(element, layout);
   return layout;
+}
+
+/** Whether an element is the containing block of the elements in it with this position, `fixed` or `absolute`. */
+function contains(layout: Layout, position: string): boolean {
+  if (position === 'absolute' && layout.position !== 'static') return true;
+  layout.containsFixed ??= containsFixed(layout.style);
+  return layout.containsFixed;
 }
 
 /** Whether an element is the containing block of fixed elements in it. */

@@ -1,24 +1,30 @@
 import type { Position } from '../../model/thread.ts';
-import type { AnchorTracker, Placement } from '../anchoring/tracker.ts';
+import type { AnchorTracker, Change, Placement } from '../anchoring/tracker.ts';
 import type { Movable, TopLayer } from '../anchoring/top-layer.ts';
 import type { View } from '../core/view.ts';
+import { inWindow, type Point } from './in-window.ts';
 import { DRAFT } from './popover-place.ts';
 
 /** Where the pins are. What finds their elements is a file of its own, loaded while the session connects. */
 export class Anchors {
-  /** Where every pin was when `follow` was called last. */
+  /** Where every pin is, as it was measured last. */
   placements: ReadonlyMap<string, Placement> = new Map();
   readonly #host: Movable;
-  readonly #changed: () => void;
+  readonly #changed: (change: Change) => void;
   #tracker: AnchorTracker | null = null;
   #topLayer: TopLayer | null = null;
   #isLoading = false;
   #shown: View['open'] = null;
 
-  /** @param changed called when pins have moved */
-  constructor(host: Movable, changed: () => void) {
+  /** @param changed called when pins have moved, at most once per frame */
+  constructor(host: Movable, changed: (change: Change) => void) {
     this.#host = host;
     this.#changed = changed;
+  }
+
+  /** Where the corner of the page is in the window, as it was measured last. */
+  get corner(): Point {
+    return this.#tracker?.corner ?? { x: 0, y: 0 };
   }
 
   /** Loads the code, once. Rejects if that fails; the next call tries again. */
@@ -31,13 +37,13 @@ export class Anchors {
         import('../anchoring/top-layer.ts'),
       ]);
       this.#tracker = new AnchorTracker(document, this.#host, this.#changed);
-      this.#topLayer = new TopLayer(this.#host, this.#changed);
+      this.#topLayer = new TopLayer(this.#host, () => this.#changed('states'));
     } catch (thrown) {
       this.#isLoading = false;
       throw thrown;
     }
     if (this.#host.isConnected) this.start();
-    this.#changed();
+    this.#changed('states');
   }
 
   /** Begins to observe the page. */
@@ -76,12 +82,13 @@ export class Anchors {
     if (placement === undefined || placement.state === 'detached') return;
     // On small windows a sheet covers the lower part.
     const small = matchMedia('(max-width: 600px), (max-width: 800px) and (max-height: 480px)').matches;
-    if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
+    const point = placement.state === 'shown' ? inWindow(placement, this.corner) : null;
+    if (point !== null && isWithin(point, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
     const element = this.#tracker?.elementOf(threadId) ?? null;
     const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
     if (element !== null && element !== document.documentElement)
       element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
-    else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
+    else if (point !== null) scrollBy({ top: point.y - innerHeight / 3, behavior });
   }
 }
 

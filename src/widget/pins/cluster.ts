@@ -24,31 +24,41 @@ export function clusterPins(
   distance: number,
   apart: ReadonlySet<string> = new Set(),
 ): Cluster[] {
-  const groups: { readonly x: number; readonly y: number; readonly ids: string[] }[] = [];
-  const grid = new Map<string, (typeof groups)[number][]>();
-  for (const pin of pins) {
-    const column = Math.floor(pin.x / distance);
-    const row = Math.floor(pin.y / distance);
-    const near = apart.has(pin.id)
-      ? undefined
-      : neighbours(grid, column, row).find((group) => Math.hypot(group.x - pin.x, group.y - pin.y) < distance);
+  type Group = { readonly x: number; readonly y: number; readonly ids: string[] };
+  const groups: Group[] = [];
+  const grid = new Map<number, Group[]>();
+  for (const { id, x, y } of pins) {
+    const cell = Math.floor(x / distance) * ROWS + Math.floor(y / distance);
+    const near = apart.has(id) ? undefined : groupNear(grid, cell, x, y, distance);
     if (near !== undefined) {
-      near.ids.push(pin.id);
+      near.ids.push(id);
       continue;
     }
-    const group = { x: pin.x, y: pin.y, ids: [pin.id] };
+    const group = { x, y, ids: [id] };
     groups.push(group);
-    if (apart.has(pin.id)) continue;
-    const cell = `${column} ${row}`;
-    grid.set(cell, [...(grid.get(cell) ?? []), group]);
+    if (apart.has(id)) continue;
+    const others = grid.get(cell);
+    if (others === undefined) grid.set(cell, [group]);
+    else others.push(group);
   }
   return groups;
 }
 
-function neighbours<T>(grid: ReadonlyMap<string, T[]>, column: number, row: number): T[] {
-  const found: T[] = [];
-  for (let x = column - 1; x <= column + 1; x += 1) {
-    for (let y = row - 1; y <= row + 1; y += 1) found.push(...(grid.get(`${x} ${y}`) ?? []));
+/** Cells have numbers: each column has so many. */
+const ROWS = 2 ** 24;
+const AROUND = [-1, 0, 1].flatMap((column) => [-1, 0, 1].map((row) => column * ROWS + row));
+
+function groupNear<T extends { readonly x: number; readonly y: number }>(
+  grid: ReadonlyMap<number, readonly T[]>,
+  cell: number,
+  x: number,
+  y: number,
+  distance: number,
+): T | undefined {
+  for (const offset of AROUND) {
+    for (const group of grid.get(cell + offset) ?? []) {
+      if (Math.hypot(group.x - x, group.y - y) < distance) return group;
+    }
   }
-  return found;
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import type { Placement } from '../anchoring/tracker.ts';
 import type { View } from '../core/view.ts';
+import { inWindow, type Point } from './in-window.ts';
 import { type Box, placePopover } from './place-popover.ts';
 
 /** The id under which the place of a new thread is among the placements. No thread has it. */
@@ -7,6 +8,12 @@ export const DRAFT = '';
 
 /** The size of a pin, in pixels; its lower left corner (lower right from right to left) is the place that it marks. */
 const PIN_SIZE = 32;
+
+/** Where pins are on the page, and the corner of the page in the window. */
+interface Places {
+  readonly placements: ReadonlyMap<string, Placement>;
+  readonly corner: Point;
+}
 
 /** Keeps the popover beside its pin. */
 export class PopoverPlace {
@@ -29,16 +36,11 @@ export class PopoverPlace {
   };
 
   /** Moves the popover, if one is open. A thread without a visible pin has its popover at the edge of the window. */
-  update(
-    root: DocumentFragment | HTMLElement,
-    view: View,
-    placements: ReadonlyMap<string, Placement>,
-    rtl: boolean,
-  ): void {
+  update(root: DocumentFragment | HTMLElement, view: View, { placements, corner }: Places, rtl: boolean): void {
     const popover = root.querySelector<HTMLElement>('.popover');
     this.#observe(popover);
     if (popover === null) return;
-    const point = this.#point(view, placements);
+    const point = this.#point(view, placements, corner);
     const placedBy = JSON.stringify([point, view.panel, rtl]);
     if (placedBy === this.#placedBy) return;
     this.#placedBy = placedBy;
@@ -74,20 +76,16 @@ export class PopoverPlace {
     if (popover !== null) this.#sizes.observe(popover);
   }
 
-  #point(
-    { open, composing, cluster }: View,
-    placements: ReadonlyMap<string, Placement>,
-  ): { readonly x: number; readonly y: number } | null {
+  #point({ open, composing, cluster }: View, placements: ReadonlyMap<string, Placement>, corner: Point): Point | null {
     const placement = placements.get(composing !== null ? DRAFT : (open?.threadId ?? cluster?.[0] ?? DRAFT));
-    if (placement?.state === 'shown') return placement;
-    return composing !== null && placement?.state !== 'hidden' ? pointOf(composing) : null;
+    if (placement?.state === 'shown') return inWindow(placement, corner);
+    return composing !== null && placement?.state !== 'hidden' ? pointOf(composing, corner) : null;
   }
 }
 
-function pointOf({ x, y }: { readonly x: number; readonly y: number }): { readonly x: number; readonly y: number } {
-  const page = document.documentElement;
-  const { left, top } = page.getBoundingClientRect();
-  return { x: left + x * page.scrollWidth, y: top + y * page.scrollHeight };
+function pointOf({ x, y }: Point, corner: Point): Point {
+  const { scrollWidth, scrollHeight } = document.documentElement;
+  return inWindow({ x: x * scrollWidth, y: y * scrollHeight }, corner);
 }
 
 function move({ style }: HTMLElement, x: number, y: number): void {

@@ -2,49 +2,37 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { repeat } from 'lit/directives/repeat.js';
 import type { Placement } from '../anchoring/tracker.ts';
+import type { PinLayer } from '../pins/pin-layer.ts';
 import type { App } from '../core/app.ts';
 import type { Person } from '../core/people.ts';
-import { type Cluster, clusterPins } from '../pins/cluster.ts';
+import type { Cluster } from '../pins/cluster.ts';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
 import { icon } from './icons.ts';
-import { place } from './place.ts';
-
-/** Pins closer than this, in pixels, are shown as one. */
-const CLUSTER_DISTANCE = 26;
-/** Width and height of a pin, in pixels. */
-const PIN_SIZE = 32;
 
 /**
  * The pins on the page. Resolved threads have one only while they are open or the panel lists them.
  *
- * @param origin the place of the layer's corner in the window, which positions are relative to
+ * @param layer arranges them, and places them once they are rendered
  * @param rtl whether text runs from right to left
  */
 export function pinsView(
   app: App,
   placements: ReadonlyMap<string, Placement>,
-  origin: { readonly x: number; readonly y: number },
+  layer: PinLayer,
   rtl: boolean,
 ): TemplateResult {
-  const page = document.documentElement.getBoundingClientRect();
   const threads = new Map(app.threads.map((thread) => [thread.id, thread]));
   const open = app.view.open?.threadId ?? '';
   const { hidesPins } = app.view;
-  const pins = [...placements].flatMap(([id, placement]) => {
+  const resolved = showsResolved(app);
+  const ids = [...placements].flatMap(([id, { state }]) => {
     const thread = threads.get(id);
-    if (
-      placement.state !== 'shown' ||
-      thread === undefined ||
-      (hidesPins && id !== open) ||
-      (thread.resolved && id !== open && !showsResolved(app))
-    )
-      return [];
-    const { x, y } = withinPage(placement, page, rtl);
-    return [{ id, x: x - origin.x, y: y - origin.y }];
+    if (state !== 'shown' || thread === undefined) return [];
+    return id === open || (!hidesPins && (!thread.resolved || resolved)) ? [id] : [];
   });
-  const clusters = clusterPins(pins, CLUSTER_DISTANCE, new Set([open]));
+  const clusters = layer.arrange(ids, open, placements, rtl);
   // All pins are one stop of the Tab key: the one that had the focus last, or the first.
   const stop = clusters.find(({ ids }) => ids[0] === app.view.pin)?.ids[0] ?? clusters[0]?.ids[0] ?? '';
   return html`${repeat(
@@ -55,24 +43,13 @@ export function pinsView(
   )}`;
 }
 
-/** The place of a pin, moved inside by at most its size if it would be cut off at an edge of the page. */
-function withinPage(
-  { x, y }: Placement & { readonly state: 'shown' },
-  page: DOMRect,
-  rtl: boolean,
-): { x: number; y: number } {
-  const atEnd = rtl ? x >= page.left && x < page.left + PIN_SIZE : x <= page.right && x > page.right - PIN_SIZE;
-  const end = rtl ? page.left + PIN_SIZE : page.right - PIN_SIZE;
-  return { x: atEnd ? end : x, y: Math.max(y, page.top + PIN_SIZE) };
-}
-
 function showsResolved({ view }: App): boolean {
   return view.panel && view.filter !== 'open';
 }
 
 function pin(
   app: App,
-  { ids, x, y }: Cluster,
+  { ids }: Cluster,
   threads: ReadonlyMap<string, RoomThread>,
   stop: string,
 ): TemplateResult | typeof nothing {
@@ -83,12 +60,10 @@ function pin(
   const person = app.person(thread.userId);
   // A page with hundreds of pins renders with every event, of which most concern none of them.
   const isStop = thread.id === stop;
-  return html`${guard([thread, x, y, unread, isOpen, isStop, person, app.language], () => pinContent(app, thread, { x, y, unread, isOpen, isStop, person }))}`;
+  return html`${guard([thread, unread, isOpen, isStop, person, app.language], () => pinContent(app, thread, { unread, isOpen, isStop, person }))}`;
 }
 
 interface Pin {
-  readonly x: number;
-  readonly y: number;
   readonly unread: boolean;
   readonly isOpen: boolean;
   /** Whether the Tab key stops at it. */
@@ -96,7 +71,7 @@ interface Pin {
   readonly person: Person;
 }
 
-function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, isStop, person }: Pin): TemplateResult {
+function pinContent(app: App, thread: RoomThread, { unread, isOpen, isStop, person }: Pin): TemplateResult {
   const label = app.language.text(unread ? 'pinUnread' : 'pin', {
     name: person.name,
     text: plainText(app, thread.comments[0], 80),
@@ -105,7 +80,6 @@ function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, isStop
     type="button"
     class="pin ${isOpen ? 'open' : ''} ${thread.resolved ? 'resolved' : ''} ${thread.pending === 'create' ? 'pending' : ''}"
     part="pin"
-    ${place(x, y)}
     data-thread=${thread.id}
     tabindex=${isStop ? 0 : -1}
     aria-label=${label}
@@ -118,7 +92,7 @@ function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, isStop
 
 function clusterPin(
   app: App,
-  { ids, x, y }: Cluster,
+  { ids }: Cluster,
   threads: ReadonlyMap<string, RoomThread>,
   stop: string,
 ): TemplateResult {
@@ -131,7 +105,6 @@ function clusterPin(
     type="button"
     class="pin cluster ${isOpen ? 'open' : ''}"
     part="pin cluster"
-    ${place(x, y)}
     data-cluster=${ids[0] ?? ''}
     tabindex=${ids[0] === stop ? 0 : -1}
     aria-label=${app.language.text('cluster', { count: ids.length })}
