@@ -84,7 +84,7 @@ function fingerprintOf(
     );
   });
   const others = alike.filter((other) => other !== element && !other.contains(element) && !element.contains(other));
-  const { levels, surroundings, context } = describeContext(element, others, [...kind.values()].flat());
+  const { levels, surroundings, context } = describeContext(element, others, [...kind.values()].flat(), page);
   const words = contextWords(context);
   const same = [element, ...others].filter((other) => isSameContext(page.context(other, -1), words));
   const ordered = same.toSorted((one, other) => ((one.compareDocumentPosition(other) & 4) === 0 ? 1 : -1));
@@ -120,9 +120,11 @@ function describeContext(
   element: Element,
   others: readonly Element[],
   kind: readonly Element[],
+  page: PageIndex,
 ): { readonly levels: number; readonly surroundings: Surroundings; readonly context: Context } {
   const { levels, isItem } = rowsAround(element);
   const isShared = others.length > 0;
+  const headings = page.storedHeadings(element);
   const near =
     kind.length <= MAX_COMPARED
       ? kind
@@ -136,7 +138,12 @@ function describeContext(
     if (
       !near.some(
         (other) =>
-          other !== element && !other.contains(element) && !element.contains(other) && isSame(other, level, words),
+          other !== element &&
+          !other.contains(element) &&
+          !element.contains(other) &&
+          isSame(other, level, words) &&
+          // Others are never taken for it.
+          headings.every((heading) => page.headings(other).includes(heading)),
       )
     )
       break;
