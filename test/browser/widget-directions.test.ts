@@ -110,6 +110,13 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
       t.same(await order(ann, '.popover h2', title), title, 'the title');
       await pin(bob, `On ${dir}`).click();
+      t.equal(
+        await ann.evaluate(
+          `getComputedStyle(document.querySelector('collab-comments').shadowRoot.querySelector('.popover textarea')).direction`,
+        ),
+        dir,
+        'the placeholder of an empty field',
+      );
       await field(bob).pressSequentially('Hm');
       t.same(await order(ann, '.typing', typing), typing, 'who is typing');
       await field(bob).fill('');

@@ -187,6 +187,27 @@ t.test('the layout of the widget in a browser', { skip: skipReason }, async (t) 
     );
   });
 
+  await t.test('a long thread on the page itself that is opened on a phone is scrolled above its sheet', async () => {
+    await page.setViewportSize({ width: 390, height: 500 });
+    await page.evaluate("document.body.style.minBlockSize = '3000px'");
+    const { thread } = (await (
+      await api(cluster, 'POST', '/rooms/demo/threads', {
+        userId: 'ann',
+        body: `Far down the page ${'and on '.repeat(400)}`,
+        position: { x: 0.5, y: 0.6 },
+      })
+    ).json()) as { thread: { id: string } };
+    const element = "document.querySelector('collab-comments')";
+    await page.locator('collab-comments .pin[aria-label*="Far down"]').waitFor({ state: 'attached' });
+    await page.evaluate(`${element}.openThread('${thread.id}')`);
+    await popover(page).getByText('Far down the page').waitFor();
+    await holds(`(() => {
+      const [pin, sheet] = ['.pin[aria-label*="Far down"]', '.popover'].map((name) => ${root}.querySelector(name).getBoundingClientRect());
+      return pin.top >= 0 && pin.bottom <= sheet.top + 4;
+    })()`);
+    await page.evaluate("scrollTo(0, 0); document.body.style.minBlockSize = ''");
+  });
+
   await t.test('the button to send stays in sight with many files and a long text, on a small phone too', async (t) => {
     const picture = Buffer.from(
       'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC',

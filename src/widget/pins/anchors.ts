@@ -80,15 +80,16 @@ export class Anchors {
     const threadId = open?.threadId ?? '';
     const placement = this.placements.get(threadId);
     if (placement === undefined || placement.state === 'detached') return;
-    // On small windows a sheet covers the lower part.
+    // On small windows a sheet covers up to four fifths.
     const small = matchMedia('(max-width: 600px), (max-width: 800px) and (max-height: 480px)').matches;
     const point = placement.state === 'shown' ? inWindow(placement, this.corner) : null;
-    if (point !== null && isWithin(point, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
+    const room = small ? innerHeight / 5 : innerHeight;
+    if (point !== null && isWithin(point, innerWidth, room)) return;
     const element = this.#tracker?.elementOf(threadId) ?? null;
     const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
     if (element !== null && element !== document.documentElement)
       element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
-    else if (point !== null) scrollBy({ top: point.y - innerHeight / 3, behavior });
+    else if (point !== null) scrollBy({ top: point.y - (small ? 0.75 : 1 / 3) * room, behavior });
   }
 }
 
