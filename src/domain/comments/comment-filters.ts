@@ -2,7 +2,7 @@ import type { Comment, CommentPatch } from '../../model/comment.ts';
 import type { Limits } from '../../model/environments/limits.ts';
 import type { DraftComment } from '../../model/filter.ts';
 import type { Filters } from '../../ports/filters.ts';
-import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { requireAuthor, requireChange, requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { filterContent, type Filtered, type Hold, requirePassing } from '../filtering.ts';
@@ -41,7 +41,7 @@ export async function filterNewComment(
 ): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
   if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, held: null };
   const { roomId } = parseThread(await ctx.store.get(partition, THREAD_KEY));
-  requireWrite(actor, roomId);
+  requireRoomAccess(actor, roomId);
   const { fields, hold } = await filterContent(
     filters,
     'comment.create',

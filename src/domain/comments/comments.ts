@@ -8,7 +8,14 @@ import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { parseThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actorUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import {
+  actorUserId,
+  requireAuthor,
+  requireChange,
+  requireRead,
+  requireRoomAccess,
+  requireWrite,
+} from '../access/access.ts';
 import { removeAttachments, withAttachments } from '../files/attachments.ts';
 import { commentOf, parseCommentDraft } from './comment-draft.ts';
 import { insertComment, replaceComment, updateThreadStats } from './comment-writing.ts';
@@ -115,7 +122,7 @@ export async function createComment(
     );
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
-    requireWrite(actor, roomId);
+    requireRoomAccess(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
     if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
 

@@ -10,7 +10,7 @@ import type { Limits } from '../../model/environments/limits.ts';
 import { type Reaction, type ReactionCreate, ReactionCreateSchema } from '../../model/reaction.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actorUserId, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { actorUserId, requireAuthor, requireChange, requireRoomAccess, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
 import { updateThreadStats } from './comment-writing.ts';
@@ -54,7 +54,7 @@ export async function addReaction(
   const environmentId = actor.environment.id;
   if (filtersFor(ctx, actor, 'reaction.create') !== undefined && !(await hasStoredResponse(ctx, actor, idempotency))) {
     const { thread } = await requireComment(ctx.store, environmentId, commentId);
-    requireWrite(actor, thread.roomId);
+    requireRoomAccess(actor, thread.roomId);
     await requirePassing(ctx, actor, 'reaction.create', {
       roomId: thread.roomId,
       threadId: thread.id,
@@ -67,7 +67,7 @@ export async function addReaction(
     withIdempotency(ctx, actor, idempotency, async (tx) => {
       const located = await requireComment(tx, environmentId, commentId);
       const { comment, thread } = located;
-      requireWrite(actor, thread.roomId);
+      requireRoomAccess(actor, thread.roomId);
       await requireKnownAuthor(ctx, tx, actor, userId);
       const earlier = comment.reactions.find(
         (reaction) => reaction.userId === userId && canonicalEmoji(reaction.emoji) === emoji,

@@ -5,7 +5,7 @@ import { limitsOf } from '../../model/environments/environment.ts';
 import type { ModerationItem, ModerationKind } from '../../model/moderation.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { requireAuthor, requireChange, requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
 import { newCommentId } from '../comments/comment-location.ts';
@@ -79,7 +79,7 @@ async function holdComment(
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, threadId);
   const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
-  requireWrite(actor, roomId);
+  requireRoomAccess(actor, roomId);
   await requireKnownAuthor(ctx, tx, actor, draft.userId);
   if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
   const now = await nextTimeInThread(ctx, tx, partition);

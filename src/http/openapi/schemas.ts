@@ -4,13 +4,16 @@ import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts'
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environments/environment.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/environments/key.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
-import { RejectionSchema, ReportCreateSchema } from '../../model/moderation.ts';
+import { RejectionSchema, type Report, ReportCreateSchema } from '../../model/moderation.ts';
 import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../model/p2p-state.ts';
-import { ReactionCreateSchema } from '../../model/reaction.ts';
-import { RoomPatchSchema } from '../../model/room.ts';
-import { PositionSchema, ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
+import { type Reaction, ReactionCreateSchema } from '../../model/reaction.ts';
+import { type ReadRoom, type Room, RoomPatchSchema } from '../../model/room.ts';
+import { PositionSchema, type Thread, ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
 import { TokenCreateSchema } from '../../model/environments/token.ts';
-import { UserPutSchema } from '../../model/user.ts';
+import { UserPutSchema, type UserSummary } from '../../model/user.ts';
+import type { Attachment } from '../../model/attachment.ts';
+import type { Notification } from '../../model/notification.ts';
+import type { Presence } from '../../model/presence.ts';
 import {
   AdminSchema,
   AdminSessionSchema,
@@ -20,7 +23,9 @@ import {
   NewKeySchema,
 } from './admin-schemas.ts';
 import { anyEvent, eventSchemas } from './event-schemas.ts';
+import type { UserView } from '../../domain/users/users.ts';
 import { requestSchema } from './request-schemas.ts';
+import { schemaOf } from './schema-of.ts';
 
 const time = (description: string) =>
   Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
@@ -31,30 +36,37 @@ const coordinate = () =>
     description: 'Null for a thread without position.',
   });
 
-const ReactionSchema = Type.Object({
-  id: Type.String(),
-  reactionId: Type.String({ description: 'The same as id.' }),
-  commentId: Type.String(),
-  threadId: Type.String(),
-  userId: Type.String({ description: 'The user who reacted.' }),
-  emoji: Type.String({ description: 'One emoji or a `:shortcode:`.' }),
-  createdAt: time('When it was added.'),
-});
+const ReactionSchema = schemaOf<Reaction>()(
+  Type.Object({
+    id: Type.String(),
+    reactionId: Type.String({ description: 'The same as id.' }),
+    commentId: Type.String(),
+    threadId: Type.String(),
+    userId: Type.String({ description: 'The user who reacted.' }),
+    emoji: Type.String({ description: 'One emoji or a `:shortcode:`.' }),
+    createdAt: time('When it was added.'),
+  }),
+);
 
-const AttachmentSchema = Type.Object({
-  id: Type.String({ description: 'To be sent in `attachmentIds`.' }),
-  type: Type.Union([Type.Literal('image'), Type.Literal('audio'), Type.Literal('video')]),
-  filename: Type.String({ description: 'The name that was uploaded, without unsafe characters.' }),
-  mimeType: Type.String(),
-  sizeBytes: Type.Integer({ minimum: 1 }),
-  url: Type.String({ description: 'The address of the file. It requires X-Service-Key and X-Service-Token.' }),
-  thumbnailUrl: Type.Optional(Type.String({ description: 'Images only: a JPEG of 200x200 pixels.' })),
-  durationMs: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Audio and video only: milliseconds, if the duration can be determined.' }),
-  ),
-  width: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
-  height: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
-});
+const AttachmentSchema = schemaOf<Attachment>()(
+  Type.Object({
+    id: Type.String({ description: 'To be sent in `attachmentIds`.' }),
+    type: Type.Union([Type.Literal('image'), Type.Literal('audio'), Type.Literal('video')]),
+    filename: Type.String({ description: 'The name that was uploaded, without unsafe characters.' }),
+    mimeType: Type.String(),
+    sizeBytes: Type.Integer({ minimum: 1 }),
+    url: Type.String({ description: 'The address of the file. It requires X-Service-Key and X-Service-Token.' }),
+    thumbnailUrl: Type.Optional(Type.String({ description: 'Images only: a JPEG of 200x200 pixels.' })),
+    durationMs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Audio and video only: milliseconds, if the duration can be determined.',
+      }),
+    ),
+    width: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
+    height: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
+  }),
+);
 
 const CommentSchema = Type.Object({
   id: Type.String(),
@@ -98,7 +110,7 @@ const heldStatus = Type.Optional(
     description: 'Present if the thread waits for a moderator: only moderators and its author see it.',
   }),
 );
-const ThreadSchema = Type.Object({ ...threadFields, status: heldStatus });
+const ThreadSchema = schemaOf<Thread>()(Type.Object({ ...threadFields, status: heldStatus }));
 const ThreadWithCommentsSchema = Type.Object({
   ...threadFields,
   comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })),
@@ -109,79 +121,92 @@ const CreatedThreadSchema = Type.Object({
   status: heldStatus,
 });
 
-const RoomSchema = Type.Object({
-  id: Type.String(),
-  roomId: Type.String({ description: 'The same as id.' }),
-  threadCount: Type.Integer({ minimum: 0 }),
-  openThreadCount: Type.Integer({ minimum: 0 }),
-  metadata: MetadataSchema,
-  createdAt: time('When it was first used.'),
-  updatedAt: time('When the room itself last changed.'),
-  lastActivityAt: time('When anything in the room last changed.'),
-});
-
-const ReadRoomSchema = Type.Object({
-  ...RoomSchema.properties,
-  createdAt: timeOrNull('When it was first used; null if nobody has used it yet.'),
-  updatedAt: timeOrNull('When the room itself last changed; null if nobody has used it yet.'),
-  lastActivityAt: timeOrNull('When anything in the room last changed; null if nobody has used it yet.'),
-});
-
-const PresenceSchema = Type.Object({
-  userId: Type.String(),
-  name: textOrNull('Display name.'),
-  avatarUrl: textOrNull('Address of a picture.'),
-  connections: Type.Integer({
-    minimum: 1,
-    description: 'Open tabs in the room; 1 for 10 s after the last one has left.',
+const RoomSchema = schemaOf<Room>()(
+  Type.Object({
+    id: Type.String(),
+    roomId: Type.String({ description: 'The same as id.' }),
+    threadCount: Type.Integer({ minimum: 0 }),
+    openThreadCount: Type.Integer({ minimum: 0 }),
+    metadata: MetadataSchema,
+    createdAt: time('When it was first used.'),
+    updatedAt: time('When the room itself last changed.'),
+    lastActivityAt: time('When anything in the room last changed.'),
   }),
-  joinedAt: time('When the first tab joined.'),
-  lastActiveAt: time('When a tab last sent a message in the room, to 10 s.'),
-  state: Type.Record(Type.String(), Type.Unknown(), { description: 'The state that the client has published.' }),
-});
+);
 
-const UserSchema = Type.Object({
-  id: Type.String(),
-  userId: Type.String({ description: 'The same as id.' }),
-  name: textOrNull('Display name.'),
-  avatarUrl: textOrNull('Address of a picture.'),
-  email: Type.Optional(textOrNull('Returned to backends only.')),
-  kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
-  metadata: MetadataSchema,
-  createdAt: time('When the user became known.'),
-  updatedAt: time('When it last changed.'),
-  firstSeenAt: timeOrNull('When the user first connected.'),
-  lastSeenAt: timeOrNull('When the user was last connected, to the minute.'),
-  online: Type.Boolean({ description: 'Whether the user is connected now.' }),
-  erased: Type.Optional(
-    Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' }),
-  ),
-});
-
-const NotificationSchema = Type.Object({
-  id: Type.String(),
-  userId: Type.String({ description: 'The user who is notified.' }),
-  kind: Type.Union([Type.Literal('mention'), Type.Literal('reply')], {
-    description: '`mention`: the comment mentions the user; `reply`: it is in a thread that the user follows.',
+const ReadRoomSchema = schemaOf<ReadRoom>()(
+  Type.Object({
+    ...RoomSchema.properties,
+    createdAt: timeOrNull('When it was first used; null if nobody has used it yet.'),
+    updatedAt: timeOrNull('When the room itself last changed; null if nobody has used it yet.'),
+    lastActivityAt: timeOrNull('When anything in the room last changed; null if nobody has used it yet.'),
   }),
-  roomId: Type.String(),
-  threadId: Type.String(),
-  commentId: Type.String(),
-  actorId: Type.String({ description: 'The user who wrote or edited the comment.' }),
-  readAt: timeOrNull('When it was marked as read; null while it is unread.'),
-  createdAt: time('Time of the comment, or of the edit that mentioned the user.'),
-  updatedAt: time('When a later edit mentioned the user again; otherwise `createdAt`.'),
-});
+);
 
-const ReportSchema = Type.Object({
-  commentId: Type.String(),
-  userId: textOrNull('The user who reported it; null for a backend that named none.'),
-  reason: Type.String(),
-  body: Type.Optional(
-    Type.String({ description: 'The text as it was reported, if that differs from the first report.' }),
-  ),
-  createdAt: time('When it was reported.'),
-});
+const PresenceSchema = schemaOf<Presence>()(
+  Type.Object({
+    userId: Type.String(),
+    name: textOrNull('Display name.'),
+    avatarUrl: textOrNull('Address of a picture.'),
+    connections: Type.Integer({
+      minimum: 1,
+      description: 'Open tabs in the room; 1 for 10 s after the last one has left.',
+    }),
+    joinedAt: time('When the first tab joined.'),
+    lastActiveAt: time('When a tab last sent a message in the room, to 10 s.'),
+    state: Type.Record(Type.String(), Type.Unknown(), { description: 'The state that the client has published.' }),
+  }),
+);
+
+// The stored user has two fields more, which no client sees.
+const UserSchema = schemaOf<Omit<UserView, 'tokenScope' | 'setAt'>>()(
+  Type.Object({
+    id: Type.String(),
+    userId: Type.String({ description: 'The same as id.' }),
+    name: textOrNull('Display name.'),
+    avatarUrl: textOrNull('Address of a picture.'),
+    email: Type.Optional(textOrNull('Returned to backends only.')),
+    kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
+    metadata: MetadataSchema,
+    createdAt: time('When the user became known.'),
+    updatedAt: time('When it last changed.'),
+    firstSeenAt: timeOrNull('When the user first connected.'),
+    lastSeenAt: timeOrNull('When the user was last connected, to the minute.'),
+    online: Type.Boolean({ description: 'Whether the user is connected now.' }),
+    erased: Type.Optional(
+      Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' }),
+    ),
+  }),
+);
+
+const NotificationSchema = schemaOf<Notification>()(
+  Type.Object({
+    id: Type.String(),
+    userId: Type.String({ description: 'The user who is notified.' }),
+    kind: Type.Union([Type.Literal('mention'), Type.Literal('reply')], {
+      description: '`mention`: the comment mentions the user; `reply`: it is in a thread that the user follows.',
+    }),
+    roomId: Type.String(),
+    threadId: Type.String(),
+    commentId: Type.String(),
+    actorId: Type.String({ description: 'The user who wrote or edited the comment.' }),
+    readAt: timeOrNull('When it was marked as read; null while it is unread.'),
+    createdAt: time('Time of the comment, or of the edit that mentioned the user.'),
+    updatedAt: time('When a later edit mentioned the user again; otherwise `createdAt`.'),
+  }),
+);
+
+const ReportSchema = schemaOf<Report>()(
+  Type.Object({
+    commentId: Type.String(),
+    userId: textOrNull('The user who reported it; null for a backend that named none.'),
+    reason: Type.String(),
+    body: Type.Optional(
+      Type.String({ description: 'The text as it was reported, if that differs from the first report.' }),
+    ),
+    createdAt: time('When it was reported.'),
+  }),
+);
 const itemFields = {
   id: Type.String(),
   kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')], {
@@ -282,12 +307,14 @@ const TurnCredentialsSchema = Type.Object({
 });
 
 /** The fields of a user that browsers see. */
-const UserSummarySchema = Type.Object({
-  userId: Type.String(),
-  name: textOrNull('Display name.'),
-  avatarUrl: textOrNull('Address of a picture.'),
-  kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
-});
+const UserSummarySchema = schemaOf<UserSummary>()(
+  Type.Object({
+    userId: Type.String(),
+    name: textOrNull('Display name.'),
+    avatarUrl: textOrNull('Address of a picture.'),
+    kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
+  }),
+);
 
 const usersById = Type.Record(Type.String(), UserSummarySchema, { description: 'By id. Unknown users are absent.' });
 
