@@ -22,15 +22,14 @@ import {
   KeySchema,
   NewKeySchema,
 } from './admin-schemas.ts';
+import { ErrorSchema, ProblemSchema } from './error-schemas.ts';
 import { anyEvent, eventSchemas } from './event-schemas.ts';
+import { textOrNull, time, timeOrNull } from './field-schemas.ts';
 import type { UserView } from '../../domain/users/users.ts';
 import { requestSchema } from './request-schemas.ts';
 import { schemaOf } from './schema-of.ts';
+import { IceServerSchema, TurnCredentialsSchema } from './turn-schemas.ts';
 
-const time = (description: string) =>
-  Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
-const timeOrNull = (description: string) => Type.Union([time(description), Type.Null()]);
-const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const coordinate = () =>
   Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
     description: 'Null for a thread without position.',
@@ -289,23 +288,6 @@ const P2pStateSchema = Type.Object({
 });
 const P2pStateWrittenSchema = Type.Object(stateFields);
 
-const IceServerSchema = Type.Object({
-  urls: Type.Array(Type.String()),
-  username: Type.Optional(Type.String()),
-  credential: Type.Optional(Type.String()),
-});
-const TurnCredentialsSchema = Type.Object({
-  iceServers: Type.Array(IceServerSchema, { description: 'In the form that `RTCPeerConnection` takes.' }),
-  username: textOrNull('Null if no TURN server is configured.'),
-  password: textOrNull('Null if no TURN server is configured.'),
-  ttl: Type.Integer({
-    minimum: 0,
-    description: 'Seconds for which the credentials are valid; 0 if no TURN server is configured.',
-  }),
-  uris: Type.Array(Type.String(), { description: 'The TURN servers.' }),
-  expiresAt: Type.Optional(time('When the credentials expire; absent if no TURN server is configured.')),
-});
-
 /** The fields of a user that browsers see. */
 const UserSummarySchema = schemaOf<UserSummary>()(
   Type.Object({
@@ -328,29 +310,6 @@ export const namedEvents = eventSchemas({
   Reaction: ReactionSchema,
   User: UserSchema,
   Notification: NotificationSchema,
-});
-
-const ErrorSchema = Type.Object({
-  error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }),
-});
-
-const ProblemSchema = Type.Object({
-  type: Type.String({ description: '`about:blank`: the title is that of the status.' }),
-  title: Type.String(),
-  status: Type.Integer(),
-  detail: Type.String({ description: 'The field, the limit that it violates, and what was sent.' }),
-  instance: Type.String({ description: '`#` and the `X-Request-Id` of the response.' }),
-  code: Type.String({ description: 'As `X-Error-Code`.' }),
-  errors: Type.Optional(
-    Type.Array(
-      Type.Object({
-        path: Type.String({ description: 'The field or parameter, such as `position.x`.' }),
-        message: Type.String(),
-      }),
-      { description: 'The refused fields, if they are known.' },
-    ),
-  ),
-  error: Type.String({ description: 'As `detail`, as in responses without `Accept: application/problem+json`.' }),
 });
 
 /**
