@@ -98,8 +98,7 @@ export interface Store extends Reader {
    * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 …
    * without gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times
    * in all with random delays: it must have no effects except through `tx`. Nor may it read or write through the store
-   * until it has ended: the connection that such a call needs may be one that a
-   * transaction holds which waits for it.
+   * until it has ended: the connection that such a call needs may be one that a transaction holds which waits for it.
    *
    * Resolves with the result of `work` once the commit is flushed to disk; without a commit if nothing was buffered.
    * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and

@@ -1,5 +1,6 @@
 import type { Reader, Store, Transaction } from '../../ports/store.ts';
 import { LEASES } from '../records/partitions.ts';
+import { putRecord, readRecord } from '../records/record.ts';
 
 /** A worker that holds a lease, or may take it. */
 export interface LeaseHolder {
@@ -106,10 +107,9 @@ export async function requireLease(reader: Pick<Reader, 'get'>, lease: Lease): P
 }
 
 async function readGrant(reader: Pick<Reader, 'get'>, name: string): Promise<Grant> {
-  const text = await reader.get(LEASES, name);
-  return text === undefined ? { holder: null, fence: 0 } : (JSON.parse(text) as Grant);
+  return (await readRecord<Grant>(reader, LEASES, name)) ?? { holder: null, fence: 0 };
 }
 
 function putGrant(tx: Transaction, name: string, grant: Grant): void {
-  tx.put(LEASES, name, JSON.stringify(grant));
+  putRecord(tx, LEASES, name, grant);
 }

@@ -7,8 +7,9 @@ import type { RoomScope } from '../../model/room.ts';
 import type { CoreApp } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
+import { BacklogCheck } from '../socket/backlog-check.ts';
 import { seqFrame } from '../socket/protocol.ts';
-import { SLOW_CONSUMER, type SocketLimits } from '../socket/socket-writer.ts';
+import { SLOW_CONSUMER, type SocketLimits, type SocketWriter } from '../socket/socket-writer.ts';
 import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
@@ -93,11 +94,11 @@ export class Feed {
   #delivered = -1;
   /** Last position delivered before `ready` resolved. */
   #seenEarly = 0;
-  /** Characters published since the backlogs were last checked. */
-  #uncheckedChars = 0;
+  readonly #backlogs: BacklogCheck;
 
   constructor(host: FeedHost, environment: Environment) {
     this.#host = host;
+    this.#backlogs = new BacklogCheck(host.limits);
     this.environment = environment;
     this.stream = streamOf(environment);
     this.epoch = epochOf(host.store, environment);
@@ -161,7 +162,7 @@ export class Feed {
     this.#delivered = event.seq;
     this.#publish(event);
     this.#attachAhead();
-    this.#checkBacklogs(event.text.length);
+    this.#backlogs.published(event.text.length, () => this.#writers());
   }
 
   /** Sends a `seq` frame to the channels that have skipped events for long enough. Called at most once a second. */
@@ -233,12 +234,8 @@ export class Feed {
     this.#host.app.publish(channel.topic, encoded, false, false);
   }
 
-  /** The core does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
-  #checkBacklogs(publishedChars: number): void {
-    this.#uncheckedChars += publishedChars;
-    if (this.#uncheckedChars * 8 < this.#host.limits.maxBacklog) return;
-    this.#uncheckedChars = 0;
-    for (const subscriber of this.#subscribers) subscriber.writer.checkBacklog();
+  *#writers(): Iterable<SocketWriter> {
+    for (const { writer } of this.#subscribers) yield writer;
   }
 
   #channelOf(rooms: RoomScope, baseUrl: string): FeedChannel {

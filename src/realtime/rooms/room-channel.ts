@@ -1,5 +1,7 @@
 import { wireText } from '../../net/wire-text.ts';
 import type { Hub } from '../feed/hub.ts';
+import { BacklogCheck } from '../socket/backlog-check.ts';
+import type { SocketWriter } from '../socket/socket-writer.ts';
 import type { Member } from './member.ts';
 
 /** Sends frames to the members of one room on this worker. The subscribed members share a native topic. */
@@ -9,12 +11,12 @@ export class RoomChannel {
   readonly #hub: Hub;
   readonly #topic: string;
   #subscribers = 0;
-  /** Characters published since the backlogs were last checked. */
-  #uncheckedChars = 0;
+  readonly #backlogs: BacklogCheck;
 
   constructor(hub: Hub) {
     this.#hub = hub;
     this.#topic = hub.nextTopic();
+    this.#backlogs = new BacklogCheck(hub.limits);
   }
 
   /** Adds a member. It receives no published frames until `subscribe` is called. */
@@ -48,14 +50,10 @@ export class RoomChannel {
     const exceptSender = from?.subscribed === true && from.connection.writer.publish(this.#topic, encoded);
     if (!exceptSender) app.publish(this.#topic, encoded, false, false);
     limits.meter?.sent(frame, exceptSender ? this.#subscribers - 1 : this.#subscribers);
-    this.#checkBacklogs(frame.length);
+    this.#backlogs.published(frame.length, () => this.#writers());
   }
 
-  /** The core does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
-  #checkBacklogs(publishedChars: number): void {
-    this.#uncheckedChars += publishedChars;
-    if (this.#uncheckedChars * 8 < this.#hub.limits.maxBacklog) return;
-    this.#uncheckedChars = 0;
-    for (const { connection } of this.members.values()) connection.writer.checkBacklog();
+  *#writers(): Iterable<SocketWriter> {
+    for (const { connection } of this.members.values()) yield connection.writer;
   }
 }
