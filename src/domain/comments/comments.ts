@@ -67,7 +67,8 @@ export const commentLocks = new KeyedLock();
  */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
-  await requireThreadAccess(ctx, actor, threadId);
+  // Nearly all actors see every room, and nothing is asked for more often.
+  if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const partition = threadPartition(actor.environment.id, threadId);
   const cap = limitsOf(actor.environment).listHardCap;
   if (!isUnfilteredFirstPage(query)) return readComments(ctx, partition, query, cap);
@@ -102,7 +103,7 @@ export async function createComment(
   idempotency: Idempotency,
 ): Promise<IdempotentResponse> {
   requireWrite(actor);
-  await requireThreadAccess(ctx, actor, threadId);
+  if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const limits = limitsOf(actor.environment);
   const parsed = parseCommentDraft(actor, input, limits);

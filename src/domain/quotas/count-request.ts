@@ -28,13 +28,13 @@ export type CountedWindow = RateLimitResult & {
 const WINDOW_MS = 60_000;
 /** Login attempts per address and minute. No setting changes this. */
 const LOGINS_PER_MINUTE = 5;
-const UNLIMITED: CountedWindow = {
+const UNLIMITED: Promise<CountedWindow> = Promise.resolve({
   allowed: true,
   remaining: Number.MAX_SAFE_INTEGER,
   resetMs: 0,
   policy: 'default',
   limit: 0,
-};
+});
 
 const exemptions = new WeakMap<readonly string[], Networks>();
 
@@ -43,11 +43,7 @@ const exemptions = new WeakMap<readonly string[], Networks>();
  * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are
  * always counted.
  */
-export async function countRequest(
-  ctx: Context,
-  config: RateLimitConfig,
-  source: RequestSource,
-): Promise<CountedWindow> {
+export function countRequest(ctx: Context, config: RateLimitConfig, source: RequestSource): Promise<CountedWindow> {
   if (source.kind === 'key')
     return source.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${source.keyId}`, source.limit);
   const address = normaliseAddress(source.address) ?? source.address;

@@ -43,14 +43,11 @@ export function backendOf(key: KeyLookup): BackendActor {
 }
 
 /**
- * Sets the actor or the admin of a request from the credential that its route needs. Throws what `backendOf`,
- * `authenticateUserOf` and `authenticateAdminOf` throw.
+ * Sets the actor or the admin of a request from the credential that its route needs, if that is not the secret key
+ * alone (`backendOf`). Throws what `backendOf`, `authenticateUserOf` and `authenticateAdminOf` throw.
  */
 export async function authenticate(request: ApiRequest, route: Route, key: KeyLookup): Promise<void> {
   switch (route.credential) {
-    case 'secret':
-      request.caller = backendOf(key);
-      return;
     case 'user':
     case 'either':
       return authenticateBrowser(request, route.credential, key, route.allowsImpersonation === true);

@@ -2,12 +2,13 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
+import { gzipped } from '../core/compression.ts';
 import { sendError, routeNotFound } from '../core/send-error.ts';
 import { Router } from '../core/router.ts';
-import { sendResponse, sendNotModified } from './send-response.ts';
+import { isCompressed, responseBody, sendCompressed, sendNotModified, sendResponse } from './send-response.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { ApiRequest } from './api-request.ts';
-import { authenticate, lookUpKey } from './authentication.ts';
+import { authenticate, backendOf, lookUpKey } from './authentication.ts';
 import { requireScope } from './authorization.ts';
 import { respondToPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
@@ -59,7 +60,8 @@ export class ApiPipeline {
         );
       const request = new ApiRequest(services, exchange, match.params, headers);
 
-      await authenticate(request, route, key);
+      if (route.credential === 'secret') request.caller = backendOf(key);
+      else await authenticate(request, route, key);
       requireScope(request, route);
       if (request.caller !== null && route.access !== 'read' && route.method !== 'GET')
         await countWrite(services.ctx, request.caller);
@@ -79,7 +81,10 @@ export class ApiPipeline {
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
 
       const response = await route.handle(request);
-      if (response !== null) await sendResponse(request, route, response, etag);
+      if (response === null) return;
+      const body = responseBody(request, route, response);
+      if (isCompressed(request, response, body)) sendCompressed(request, route, response, await gzipped(body), etag);
+      else sendResponse(request, route, response, body, etag);
     } catch (thrown) {
       sendError(services.log, exchange, thrown, [...headers, ...refusalCors(route, headers)]);
     }

@@ -1,28 +1,48 @@
 import type { RequestHead } from '../../net/request-head.ts';
 import type { Header } from '../../net/response-headers.ts';
-import { gzipped, wantsGzip } from '../core/compression.ts';
+import { wantsGzip } from '../core/compression.ts';
 import { jsonHead, listHead, listHeadWithEtag } from '../core/content-headers.ts';
 import type { ApiRequest } from './api-request.ts';
 import { bodyWithFileUrls } from './body-urls.ts';
 import type { ApiResponse, Route } from './route.ts';
 
+/** The body of what the handler of a route returned, as it is sent without compression. */
+export function responseBody(request: ApiRequest, route: Route, { body }: ApiResponse): ApiResponse['body'] {
+  return route.hasFileUrls === true ? bodyWithFileUrls(body, () => request.baseUrl()) : body;
+}
+
+/** Whether a body is sent as gzip. Most are not: their clients then need not wait for a promise. */
+export function isCompressed({ exchange }: ApiRequest, { head }: ApiResponse, body: ApiResponse['body']): boolean {
+  const isJson = head === undefined || head === listHead;
+  return isJson && wantsGzip(exchange.head.acceptEncoding, body);
+}
+
 /**
  * Sends what the handler of a route returned.
  *
+ * @param body `responseBody`
  * @param etag the ETag of the list, or null
  */
-export async function sendResponse(
+export function sendResponse(
   request: ApiRequest,
   route: Route,
   response: ApiResponse,
+  body: ApiResponse['body'],
   etag: string | null,
-): Promise<void> {
-  const { exchange } = request;
-  const body = route.hasFileUrls === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
+): void {
+  request.exchange.send(response.status, responseHeaders(request, route, response, etag), body);
+}
+
+/** As `sendResponse`, with the compressed body. */
+export function sendCompressed(
+  request: ApiRequest,
+  route: Route,
+  response: ApiResponse,
+  gzip: Uint8Array,
+  etag: string | null,
+): void {
   const headers = responseHeaders(request, route, response, etag);
-  const isJson = response.head === undefined || response.head === listHead;
-  if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(response.status, headers, body);
-  exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], await gzipped(body));
+  request.exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], gzip);
 }
 
 /** Answers that the list with this ETag has not changed. */
