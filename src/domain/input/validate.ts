@@ -81,29 +81,32 @@ const CHECKED_ENTRIES = 2_000;
  */
 function faultsIn<S extends TSchema>(input: InputSchema<S>, value: unknown): TLocalizedValidationError[] {
   if (!isRecord(value)) return input.errors(value);
-  const longest = Math.max(
-    0,
-    ...Object.values(value).map((field) => (isRecord(field) ? Object.keys(field).length : 0)),
-  );
-  for (let from = 0; from === 0 || from < longest; from += CHECKED_ENTRIES) {
-    const faults = input.errors(withSomeEntries(input.schema, value, from));
-    if (faults.length > 0) return faults;
-  }
+  // To look for a fault takes a thirtieth of the time that it takes to say which one it is.
+  for (const part of partsOf(input.schema, value)) if (!input.check(part)) return input.errors(part);
   // What is wrong is none of the entries.
   return input.errors(value);
 }
 
-/** A value with the first entries of each of its lists, and those from `from` on of each of its maps. */
-function withSomeEntries(schema: TSchema, value: Record<string, unknown>, from: number): Record<string, unknown> {
+/** Values with the first entries of each list, and of each map some, together all. */
+function* partsOf(schema: TSchema, value: Record<string, unknown>): Iterable<Record<string, unknown>> {
   const properties = schemaAt(schema, '/properties');
-  return Object.fromEntries(
-    Object.entries(value).map(([name, content]) => {
-      if (Array.isArray(content)) return [name, content.slice(0, CHECKED_ENTRIES)];
-      const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
-      const isMap = isRecord(content) && isRecord(field) && !isRecord(field['properties']);
-      return [name, isMap ? Object.fromEntries(Object.entries(content).slice(from, from + CHECKED_ENTRIES)) : content];
-    }),
-  );
+  const others: [string, unknown][] = [];
+  const maps: [string, [string, unknown][]][] = [];
+  for (const [name, content] of Object.entries(value)) {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (Array.isArray(content)) others.push([name, content.slice(0, CHECKED_ENTRIES)]);
+    else if (isRecord(content) && isRecord(field) && !isRecord(field['properties']))
+      maps.push([name, Object.entries(content)]);
+    else others.push([name, content]);
+  }
+  const longest = Math.max(0, ...maps.map(([, entries]) => entries.length));
+  for (let from = 0; from === 0 || from < longest; from += CHECKED_ENTRIES) {
+    const some = maps.map(([name, all]): [string, unknown] => [
+      name,
+      Object.fromEntries(all.slice(from, from + CHECKED_ENTRIES)),
+    ]);
+    yield Object.fromEntries([...others, ...some]);
+  }
 }
 
 /** Returns a valid value. Throws `invalid_request` if one of its texts has a lone surrogate. */
