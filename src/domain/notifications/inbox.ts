@@ -8,7 +8,7 @@ import {
   READ_IDS,
 } from '../../model/notification.ts';
 import { inScope } from '../../model/room.ts';
-import type { Reader, Transaction } from '../../ports/store.ts';
+import type { Entry, Reader, Transaction } from '../../ports/store.ts';
 import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
@@ -47,6 +47,12 @@ export async function listNotifications(
   const isUnreadOnly = query.filters.unread === true;
   const isReadOnly = query.filters.unread === false;
   const count = await visibleUnread(ctx.store, actor, userId);
+  /** The notification of a text; null if the actor does not see it, or it is not wanted. */
+  const shown = (text: string): RecordText<Notification> | null => {
+    const record = new RecordText<Notification>({ value: text });
+    if (actor.rooms !== null && !inScope(actor.rooms, record.value.roomId)) return null;
+    return isReadOnly && record.value.readAt === null ? null : record;
+  };
   return readPage<RecordText<Notification>>(
     ctx.store,
     { ...query, sort: 'createdAt' },
@@ -55,13 +61,14 @@ export async function listNotifications(
       partition: inbox,
       prefix: isUnreadOnly ? UNREAD_PREFIX : SHOWN_PREFIX,
       isFiltered: isReadOnly,
-      load: async ({ key, value }) => {
-        const text = isUnreadOnly ? await ctx.store.get(inbox, SHOWN_PREFIX + key.slice(UNREAD_PREFIX.length)) : value;
-        if (text === undefined) return null;
-        const record = new RecordText<Notification>({ value: text });
-        if (actor.rooms !== null && !inScope(actor.rooms, record.value.roomId)) return null;
-        return isReadOnly && record.value.readAt === null ? null : record;
-      },
+      ...(isUnreadOnly
+        ? {
+            load: async ({ key }: Entry) => {
+              const text = await ctx.store.get(inbox, SHOWN_PREFIX + key.slice(UNREAD_PREFIX.length));
+              return text === undefined ? null : shown(text);
+            },
+          }
+        : { parse: ({ value }: Entry) => shown(value) }),
       updatedAt: ({ value }) => value.updatedAt,
       text: ({ text }) => text,
       head: `{"unreadCount":${count},"items":`,
