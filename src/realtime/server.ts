@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import type { CoreApp, SocketBehavior } from '../net/core.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
@@ -140,9 +141,7 @@ class RealtimeServer implements Realtime {
         if (session !== null) finished.push(session.finish(RESTART.code, RESTART.reason));
       if (batch + 1 < batches) await delay(spreadMs / batches);
     }
-    const timeout = new AbortController();
-    await Promise.race([Promise.all(finished), delay(answerMs, undefined, { signal: timeout.signal }).catch(() => {})]);
-    timeout.abort();
+    await withTimeout(answerMs, Promise.all(finished), () => {});
     for (const writer of writers) writer.close(RESTART.code, RESTART.reason);
     this.#heartbeat.stop();
     this.#unfollowErasures();

@@ -78,13 +78,12 @@ export class Topics {
     const id = ++this.#lastId;
     const changed = [...this.#changed];
     this.#changed.clear();
-    const [subscribed, unsubscribed] = [true, false].map((is) =>
-      changed.filter((name) => this.#topics.has(name) === is),
-    );
+    const subscribed = changed.filter((name) => this.#topics.has(name));
+    const unsubscribed = changed.filter((name) => !this.#topics.has(name));
     this.#unanswered.set(
       id,
-      changed.flatMap((name) => this.#topics.get(name) ?? []),
+      subscribed.flatMap((name) => this.#topics.get(name) ?? []),
     );
-    this.#send({ id, subscribed: subscribed ?? [], unsubscribed: unsubscribed ?? [] });
+    this.#send({ id, subscribed, unsubscribed });
   }
 }

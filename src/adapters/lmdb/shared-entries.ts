@@ -39,11 +39,10 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
   const hasLease = (owner: string, at: number): boolean => owner === '' || Number(leases.get(owner) ?? 0) > at;
 
   /**
-   * Returns a function that says whether an entry has expired, or its owner has no lease. It reads each lease once, so
+   * Returns a function that says whether, at a time, an entry has expired or its owner has no lease. It reads each lease once, so
    * it must not be used after the snapshot or transaction.
    */
-  const isGoneNow = (): ((entry: { readonly owner: string; readonly expiresAt?: number }) => boolean) => {
-    const at = now();
+  const isGoneAt = (at: number): ((entry: { readonly owner: string; readonly expiresAt?: number }) => boolean) => {
     const known = new Map<string, boolean>();
     return ({ owner, expiresAt = Number.POSITIVE_INFINITY }) => {
       let has = known.get(owner);
@@ -53,7 +52,7 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
   };
 
   const totalOf = (key: string): number => {
-    const isGone = isGoneNow();
+    const isGone = isGoneAt(now());
     let total = 0;
     for (const { key: name, value } of counts.getRange({ start: `${key} `, end: `${key}!` }))
       if (!isGone({ owner: ownerOfCount(name) })) total += Number(value);
@@ -62,7 +61,8 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
 
   /** The records of a range that are shown. */
   const shown = (range: Iterable<{ readonly key: string; readonly value: string }>): SharedRecord[] => {
-    const [isGone, at] = [isGoneNow(), now()];
+    const at = now();
+    const isGone = isGoneAt(at);
     const found: SharedRecord[] = [];
     for (const { key, value } of range) {
       const record = readRecord(value);
@@ -152,7 +152,8 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
     sweep() {
       // What is to go is looked for on a snapshot: a transaction over everything would let all other writes wait.
       const found = reading(() => {
-        const [isGone, at] = [isGoneNow(), now()];
+        const at = now();
+        const isGone = isGoneAt(at);
         return {
           counts: [...counts.getKeys()].filter((key) => isGone({ owner: ownerOfCount(key) })),
           records: [...records.getRange({})].filter(({ value }) => isGone(readRecord(value))).map(({ key }) => key),
@@ -160,11 +161,11 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
         };
       });
       for (const key of found.counts)
-        root.transactionSync(() => isGoneNow()({ owner: ownerOfCount(key) }) && counts.removeSync(key));
+        root.transactionSync(() => !hasLease(ownerOfCount(key), now()) && counts.removeSync(key));
       for (const key of found.records)
         root.transactionSync(() => {
           const value = records.get(key);
-          if (value !== undefined && isGoneNow()(readRecord(value))) remove(key);
+          if (value !== undefined && isGoneAt(now())(readRecord(value))) remove(key);
         });
       for (const owner of found.leases)
         root.transactionSync(() => Number(leases.get(owner) ?? 0) <= now() && leases.removeSync(owner));

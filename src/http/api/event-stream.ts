@@ -2,7 +2,7 @@ import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { CollabError } from '../../model/errors.ts';
 import { readEvents } from '../../domain/events/read-events.ts';
-import { isVisibleTo, viewerOf } from '../../domain/events/visibility.ts';
+import { type EventViewer, isVisibleTo, viewerOf } from '../../domain/events/visibility.ts';
 import { containsFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
@@ -51,6 +51,8 @@ export class EventStream implements OpenStream {
   readonly #streamName: string;
   readonly #epoch: string;
   #actor: Actor;
+  /** What `#actor` may see. */
+  #viewer: EventViewer;
   /** The last event that was read. */
   #position = 0;
   /** The last position that was sent to the client. */
@@ -69,6 +71,7 @@ export class EventStream implements OpenStream {
   constructor(options: EventStreamOptions) {
     this.#options = options;
     this.#actor = options.actor;
+    this.#viewer = viewerOf(options.actor);
     this.#streamName = streamOf(options.actor.environment);
     this.#epoch = epochOf(options.store, options.actor.environment);
   }
@@ -128,6 +131,7 @@ export class EventStream implements OpenStream {
   async checkCredential(): Promise<void> {
     try {
       this.#actor = await this.#options.reauthenticate();
+      this.#viewer = viewerOf(this.#actor);
     } catch {
       this.end();
       return;
@@ -183,7 +187,7 @@ export class EventStream implements OpenStream {
 
   #sendLive(event: StoredEvent): void {
     this.#position = event.seq;
-    if (!isVisibleTo(viewerOf(this.#actor), event.text, 'hidden')) return;
+    if (!isVisibleTo(this.#viewer, event.text, 'hidden')) return;
     this.#sentPosition = event.seq;
     const { baseUrl, streams } = this.#options;
     const isShared = baseUrl === '' || !containsFileUrls(event.text);
@@ -192,12 +196,11 @@ export class EventStream implements OpenStream {
 
   /** Sends events until the client is behind; the rest stays in the log. */
   #send(events: readonly StoredEvent[]): void {
-    const viewer = viewerOf(this.#actor);
     let text = '';
     for (const event of events) {
       if (this.#full) return;
       this.#position = event.seq;
-      if (!isVisibleTo(viewer, event.text, 'hidden')) continue;
+      if (!isVisibleTo(this.#viewer, event.text, 'hidden')) continue;
       this.#sentPosition = event.seq;
       text += eventFrame(this.#epoch, event, this.#options.baseUrl);
       if (text.length < WRITE_SIZE) continue;

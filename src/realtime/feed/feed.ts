@@ -98,7 +98,7 @@ export class Feed {
 
   constructor(host: FeedHost, environment: Environment) {
     this.#host = host;
-    this.#backlogs = new BacklogCheck(host.limits);
+    this.#backlogs = new BacklogCheck(host.limits, () => this.#writers());
     this.environment = environment;
     this.stream = streamOf(environment);
     this.epoch = epochOf(host.store, environment);
@@ -162,7 +162,7 @@ export class Feed {
     this.#delivered = event.seq;
     this.#publish(event);
     this.#attachAhead();
-    this.#backlogs.published(event.text.length, () => this.#writers());
+    this.#backlogs.published(event.text.length);
   }
 
   /** Sends a `seq` frame to the channels that have skipped events for long enough. Called at most once a second. */

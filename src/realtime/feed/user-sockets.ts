@@ -1,7 +1,8 @@
+import { isRoomVisible } from '../../domain/events/visibility.ts';
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import { isModerationEvent, roomOfEvent } from '../../model/event.ts';
 import type { Role } from '../../model/role.ts';
-import { inScope, type RoomScope } from '../../model/room.ts';
+import type { RoomScope } from '../../model/room.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { SocketWriter, TextFrame } from '../socket/socket-writer.ts';
 
@@ -60,7 +61,7 @@ export class UserSockets {
     const room = roomOfEvent(text);
     const frameAt = framesOf(text);
     for (const socket of new Set([...own, ...moderators])) {
-      if (socket.rooms !== null && room !== null && !inScope(socket.rooms, room)) continue;
+      if (socket.rooms !== null && !isRoomVisible(socket.rooms, room, 'shown')) continue;
       const frame = frameAt(socket.writer.baseUrl);
       const others = this.#pending.get(socket);
       if (others === undefined) this.#pending.set(socket, [frame]);

@@ -16,7 +16,7 @@ export class RoomChannel {
   constructor(hub: Hub) {
     this.#hub = hub;
     this.#topic = hub.nextTopic();
-    this.#backlogs = new BacklogCheck(hub.limits);
+    this.#backlogs = new BacklogCheck(hub.limits, () => this.#writers());
   }
 
   /** Adds a member. It receives no published frames until `subscribe` is called. */
@@ -50,7 +50,7 @@ export class RoomChannel {
     const exceptSender = from?.subscribed === true && from.connection.writer.publish(this.#topic, encoded);
     if (!exceptSender) app.publish(this.#topic, encoded, false, false);
     limits.meter?.sent(frame, exceptSender ? this.#subscribers - 1 : this.#subscribers);
-    this.#backlogs.published(frame.length, () => this.#writers());
+    this.#backlogs.published(frame.length);
   }
 
   *#writers(): Iterable<SocketWriter> {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import {
   deleteDisconnected,
@@ -10,6 +9,7 @@ import {
   type OwnMembership,
   putMembership,
 } from '../../domain/rooms/presence.ts';
+import { withTimeout } from '../../lib/concurrency/deadline.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Bus, Subscription } from '../../ports/bus.ts';
@@ -120,11 +120,7 @@ export class Room {
 
   /** Resolves once what other workers publish in the room arrives, or a second later. */
   async subscribed(): Promise<void> {
-    if (this.#isSubscribed) return;
-    const timeout = new AbortController();
-    const tooLate = delay(SUBSCRIBE_MS, undefined, { signal: timeout.signal }).catch(() => {});
-    await Promise.race([this.#subscription.ready, tooLate]);
-    timeout.abort();
+    if (!this.#isSubscribed) await withTimeout(SUBSCRIBE_MS, this.#subscription.ready, () => {});
   }
 
   /** Stops listening to other workers: this one has no socket in the room any more. */

@@ -6,17 +6,20 @@ import type { SocketLimits, SocketWriter } from './socket-writer.ts';
  */
 export class BacklogCheck {
   readonly #limits: Pick<SocketLimits, 'maxBacklog'>;
+  readonly #writers: () => Iterable<Pick<SocketWriter, 'checkBacklog'>>;
   #uncheckedChars = 0;
 
-  constructor(limits: Pick<SocketLimits, 'maxBacklog'>) {
+  /** @param writers the sockets that may be slow */
+  constructor(limits: Pick<SocketLimits, 'maxBacklog'>, writers: () => Iterable<Pick<SocketWriter, 'checkBacklog'>>) {
     this.#limits = limits;
+    this.#writers = writers;
   }
 
-  /** Call it after each publication, with its characters and the sockets that may be slow. */
-  published(chars: number, writers: () => Iterable<Pick<SocketWriter, 'checkBacklog'>>): void {
+  /** Call it after each publication, with its characters. */
+  published(chars: number): void {
     this.#uncheckedChars += chars;
     if (this.#uncheckedChars * 8 < this.#limits.maxBacklog) return;
     this.#uncheckedChars = 0;
-    for (const writer of writers()) writer.checkBacklog();
+    for (const writer of this.#writers()) writer.checkBacklog();
   }
 }

@@ -1,3 +1,6 @@
+/** The size of a pin, in pixels; its lower left corner (lower right from right to left) is the place that it marks. */
+export const PIN_SIZE = 32;
+
 /** A place, in CSS pixels. */
 export interface Point {
   readonly x: number;

@@ -1,12 +1,10 @@
 import type { Change, Placement } from '../anchoring/tracker.ts';
 import { setPlace } from '../views/place.ts';
 import { type Cluster, clusterPins, type PlacedPin } from './cluster.ts';
-import type { Point } from './in-window.ts';
+import { PIN_SIZE, type Point } from './in-window.ts';
 
 /** Pins closer than this, in pixels, are shown as one. */
 const CLUSTER_DISTANCE = 26;
-/** Width and height of a pin, in pixels. */
-const PIN_SIZE = 32;
 /** Moves by less, in CSS pixels, are none. */
 const LEAST_MOVE = 0.05;
 

@@ -1,13 +1,10 @@
 import type { Placement } from '../anchoring/tracker.ts';
 import type { View } from '../core/view.ts';
-import { inWindow, type Point } from './in-window.ts';
+import { inWindow, PIN_SIZE, type Point } from './in-window.ts';
 import { type Box, placePopover } from './place-popover.ts';
 
 /** The id under which the place of a new thread is among the placements. No thread has it. */
 export const DRAFT = '';
-
-/** The size of a pin, in pixels; its lower left corner (lower right from right to left) is the place that it marks. */
-const PIN_SIZE = 32;
 
 /** Where pins are on the page, and the corner of the page in the window. */
 interface Places {
