@@ -1,13 +1,13 @@
 import * as Type from 'typebox';
+import { dateTime } from './field-schemas.ts';
 
-const time = (description: string) => Type.String({ format: 'date-time', description });
-const timeOrNull = (description: string) => Type.Union([time(description), Type.Null()]);
+const timeOrNull = (description: string) => Type.Union([dateTime(description), Type.Null()]);
 
 export const AdminSchema = Type.Object({
   id: Type.String(),
   email: Type.String(),
   role: Type.Literal('admin'),
-  createdAt: time('Time of creation.'),
+  createdAt: dateTime('Time of creation.'),
 });
 
 export const AdminSessionSchema = Type.Object({
@@ -15,7 +15,7 @@ export const AdminSessionSchema = Type.Object({
     pattern: '^adm_[A-Za-z0-9_-]{43}$',
     description: 'Returned only here. Valid on /admin/* only.',
   }),
-  expiresAt: time('The latest end of the session: 12 hours from now. It ends earlier after 2 hours without use.'),
+  expiresAt: dateTime('The latest end of the session: 12 hours from now. It ends earlier after 2 hours without use.'),
   admin: AdminSchema,
 });
 
@@ -60,8 +60,8 @@ export const EnvironmentSchema = Type.Object({
       description: 'Limits on what may be stored and written, where they differ from the default; null for unlimited.',
     }),
   }),
-  createdAt: time('Time of creation.'),
-  updatedAt: time('Time of the last change.'),
+  createdAt: dateTime('Time of creation.'),
+  updatedAt: dateTime('Time of the last change.'),
 });
 
 const keyFields = {
@@ -90,7 +90,7 @@ export const KeySchema = Type.Object(
     ...secretKeyFields,
     publishableKey: Type.Optional(Type.String({ description: 'The value, which is not secret.' })),
     state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('revoked')]),
-    createdAt: time('Time of creation.'),
+    createdAt: dateTime('Time of creation.'),
     expiresAt: timeOrNull('When the key expires; null for never.'),
     revokedAt: timeOrNull('When the key was revoked; null if it was not.'),
     lastUsedAt: timeOrNull(
@@ -107,7 +107,7 @@ export const NewKeySchema = Type.Object(
     publishableKey: Type.Optional(Type.String({ description: 'The value of a publishable key.' })),
     environmentId: Type.String(),
     name: Type.String(),
-    createdAt: time('Time of creation.'),
+    createdAt: dateTime('Time of creation.'),
     expiresAt: timeOrNull('When the key expires; null for never.'),
     ...secretKeyFields,
   },
@@ -116,7 +116,7 @@ export const NewKeySchema = Type.Object(
 
 export const AuditRecordSchema = Type.Object({
   seq: Type.Integer({ minimum: 1, description: 'Position in its log, without gaps.' }),
-  at: time('Time of the act.'),
+  at: dateTime('Time of the act.'),
   actor: Type.Object({
     kind: Type.Union([
       Type.Literal('admin'),

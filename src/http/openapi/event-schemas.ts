@@ -1,6 +1,7 @@
 import * as Type from 'typebox';
 import type { TSchema } from 'typebox';
 import { type EventType, eventTypes } from '../../model/event.ts';
+import { dateTime } from './field-schemas.ts';
 
 /** The schemas of the records in events, as the API returns them. */
 export interface EventRecords {
@@ -11,7 +12,6 @@ export interface EventRecords {
   readonly Notification: TSchema;
 }
 
-const time = (description: string) => Type.String({ format: 'date-time', description });
 const userOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
 /** What all events of the moderation queue contain. */
@@ -28,7 +28,7 @@ const stateChange = Type.Object({
   roomId: Type.String(),
   version: Type.Integer({ minimum: 0 }),
   sizeBytes: Type.Integer({ minimum: 0, description: '0 after the state was cleared.' }),
-  updatedAt: time('Time of the change.'),
+  updatedAt: dateTime('Time of the change.'),
   updatedBy: userOrNull('The user who changed the state; null for a backend.'),
 });
 
@@ -73,7 +73,7 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
     'notification.read': Type.Object({
       userId: Type.String(),
       ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }),
-      readAt: time('When they were marked as read.'),
+      readAt: dateTime('When they were marked as read.'),
     }),
     'moderation.held': Type.Object({
       ...notice,
@@ -90,7 +90,7 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
       comment: Comment,
       reportCount: Type.Integer({ minimum: 1, description: 'How many users have reported it.' }),
     }),
-    'moderation.approved': Type.Object({ ...notice, decidedAt: time('Time of the decision.') }),
+    'moderation.approved': Type.Object({ ...notice, decidedAt: dateTime('Time of the decision.') }),
     'moderation.rejected': Type.Object({
       ...notice,
       cause: Type.Union(
@@ -104,7 +104,7 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
         description:
           'The reason that the moderator gave, or that what it belongs to was deleted; empty for any other cause.',
       }),
-      decidedAt: time('Time of the decision.'),
+      decidedAt: dateTime('Time of the decision.'),
     }),
   };
 }
@@ -132,7 +132,7 @@ function envelope(type: EventType, data: TSchema): TSchema {
     type: Type.Literal(type),
     seq: Type.Integer({ minimum: 1, description: 'Position in the event stream of the environment.' }),
     eventId: Type.String({ description: 'Stays the same if the event is delivered again.' }),
-    at: time('Time of the change.'),
+    at: dateTime('Time of the change.'),
     roomId: Type.Optional(Type.String()),
     threadId: Type.Optional(Type.String()),
     userId: Type.Optional(

@@ -1,9 +1,9 @@
 import * as Type from 'typebox';
 import type { ListKind } from '../../domain/lists/list-query.ts';
 import type { Parameter } from '../api/route.ts';
+import { dateTime } from './field-schemas.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 256, description });
-const time = (description: string) => Type.String({ format: 'date-time', description });
 
 const common: readonly Parameter[] = [
   {
@@ -50,30 +50,30 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     { name: 'userId', schema: text('Author of the first comment.') },
     { name: 'participantId', schema: text('A user who commented.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
-    { name: 'createdSince', schema: time('Created at this time or later.') },
-    { name: 'updatedSince', schema: time('Changed at this time or later.') },
+    { name: 'createdSince', schema: dateTime('Created at this time or later.') },
+    { name: 'updatedSince', schema: dateTime('Changed at this time or later.') },
     metadata,
   ],
   comments: [
     { name: 'userId', schema: text('Author.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
-    { name: 'createdSince', schema: time('Written at this time or later.') },
+    { name: 'createdSince', schema: dateTime('Written at this time or later.') },
     {
       name: 'updatedSince',
-      schema: time(
+      schema: dateTime(
         'Written or edited at this time or later. A change of the metadata alone is no edit: `GET /events` has it.',
       ),
     },
     metadata,
   ],
   rooms: [
-    { name: 'updatedSince', schema: time('Changed at this time or later.') },
+    { name: 'updatedSince', schema: dateTime('Changed at this time or later.') },
     { name: 'prefix', schema: text('The room id starts with this.') },
     metadata,
   ],
   users: [
     { name: 'q', schema: text('The id or the name contains this text, ignoring case, accents and forms of Unicode.') },
-    { name: 'seenSince', schema: time('Connected at this time or later.') },
+    { name: 'seenSince', schema: dateTime('Connected at this time or later.') },
     {
       name: 'kind',
       schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], {

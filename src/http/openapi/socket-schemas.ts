@@ -3,8 +3,8 @@ import type { TSchema } from 'typebox';
 import { errorKinds } from '../../model/errors.ts';
 import { roleSchema } from '../../model/role-schema.ts';
 import { deletedSchema, foundUsers, includedUsers, namedSchemas } from './schemas.ts';
+import { dateTime } from './field-schemas.ts';
 
-const time = (description: string) => Type.String({ format: 'date-time', description });
 const id = Type.Integer({ minimum: 1, description: 'The id of the message that this answers.' });
 
 const subscription = namedSchemas.Subscription;
@@ -17,7 +17,7 @@ const nothing = Type.Object({});
 export const replySchemas: Readonly<Record<string, TSchema>> = {
   connect: Type.Object({ connectionId: Type.String() }),
   pong: nothing,
-  'auth.refresh': Type.Object({ tokenExpiresAt: time('Expiry of the new token.'), role }),
+  'auth.refresh': Type.Object({ tokenExpiresAt: dateTime('Expiry of the new token.'), role }),
   'room.join': Type.Object({ roomId: Type.String() }),
   'room.leave': nothing,
   'presence.update': nothing,
@@ -69,7 +69,7 @@ const row = Type.Object({
   connectionIds: Type.Array(Type.String(), { description: 'The open connections of the user in the room.' }),
 });
 const actor = Type.Object({ userId: Type.String(), via: Type.Literal('ws'), connectionId: Type.String() });
-const ofRoom = { at: time('When it was sent.'), roomId: Type.String() };
+const ofRoom = { at: dateTime('When it was sent.'), roomId: Type.String() };
 const roomFrame = (type: string, data: TSchema): TSchema =>
   Type.Object({ type: Type.Literal(type), ...ofRoom, actor: Type.Optional(actor), data });
 
@@ -88,7 +88,7 @@ export const frameSchemas: Readonly<Record<string, TSchema>> = {
       maxMessageBytes: Type.Integer({ minimum: 1 }),
       tokenExpiresAt: Type.String(),
       role,
-      serverTime: time('The clock of the server.'),
+      serverTime: dateTime('The clock of the server.'),
     }),
   }),
   error: Type.Object({

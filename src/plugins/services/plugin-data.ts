@@ -3,12 +3,15 @@ import type { BackendActor } from '../../domain/access/actor.ts';
 import { findComment } from '../../domain/comments/find-comment.ts';
 import { threadView } from '../../domain/comments/thread-view.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
+import { parseEvent } from '../../domain/events/parse-event.ts';
 import { readEvents } from '../../domain/events/read-events.ts';
 import { readFollowers } from '../../domain/notifications/followers.ts';
 import { findNotification } from '../../domain/notifications/notification-records.ts';
 import { isDeliverable, readRecipient } from '../../domain/notifications/recipients.ts';
 import { setPreference, wantsNotification } from '../../domain/notifications/settings.ts';
+import { parseAnswer } from '../../domain/lists/answer-text.ts';
 import { COMMENT_PREFIX, escapeId, threadRecordsOf, usersOf } from '../../domain/records/partitions.ts';
+import { parseRecord } from '../../domain/records/record.ts';
 import { presenceKey, presentUsers } from '../../domain/rooms/presence.ts';
 import { getUser } from '../../domain/users/users.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -42,14 +45,14 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
           reverse: latest,
         }),
       );
-      const comments = (entries ?? []).map(({ value }) => JSON.parse(value) as Comment);
+      const comments = (entries ?? []).map(({ value }) => parseRecord<Comment>(value));
       return latest ? comments.toReversed() : comments;
     },
     comment: async ({ id }, commentId) => (await findComment(ctx.store, id, commentId))?.comment,
     user: async ({ id }, userId) => {
       if ((await ctx.store.get(usersOf(id), escapeId(userId))) === undefined) return undefined;
       const text = await ifFound(async () => getUser(ctx, await readerOf(ctx, id), userId));
-      return text === undefined ? undefined : (JSON.parse(text) as { user: User }).user;
+      return text === undefined ? undefined : parseAnswer<{ user: User }>(text).user;
     },
     isPresent: async ({ id }, userId, roomId) =>
       (await presentUsers(ctx, presenceKey(id, roomId))).some(
@@ -67,7 +70,7 @@ export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
     events: async ({ id }, since, limit) => {
       const environment = await environmentById(ctx, id);
       const events = await readEvents(ctx.store, environment, since, { limit: checkLimit(limit) });
-      return events.map(({ text }) => JSON.parse(text) as PluginEvent);
+      return events.map(({ text }) => parseEvent<PluginEvent>(text));
     },
   };
 }

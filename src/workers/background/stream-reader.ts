@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { readConsumerCursor, writeConsumerCursor } from '../../domain/events/consumer-cursors.ts';
+import { parseEvent } from '../../domain/events/parse-event.ts';
 import { readEvents } from '../../domain/events/read-events.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
@@ -188,7 +189,7 @@ export class StreamReader {
       }
       for (const { seq, text } of events) {
         if (seq > this.#read + 1) this.#skipLost(seq - 1);
-        this.#begin(consumer, seq, JSON.parse(text) as EventEnvelope);
+        this.#begin(consumer, seq, parseEvent(text));
       }
     }
   }
@@ -214,7 +215,7 @@ export class StreamReader {
     // Parsed before the page counts as read, so that one that cannot be parsed is tried again.
     const handled = events
       .filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType))
-      .map(({ text }) => JSON.parse(text) as EventEnvelope);
+      .map(({ text }) => parseEvent(text));
     this.#unfinished.add(first);
     this.#read = last;
     const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
@@ -232,8 +233,7 @@ export class StreamReader {
     const { signal } = this.#stop;
     const handle = (): Promise<void> => consumer.handleBatch(this.environment, events, signal);
     const outcome = await this.#attempts(events, handle, events.length > 1 ? [] : consumer.retryDelaysMs);
-    if (outcome === 'aborted') return null;
-    if (outcome === 'handled') return 0;
+    if (outcome !== 'failed') return outcome === 'handled' ? 0 : null;
     if (events.length > 1) return this.#handleSingly(consumer, events);
     this.#deps.onOutcome(consumer.name, 'skipped', 1);
     return 1;
@@ -375,7 +375,7 @@ export class StreamReader {
 
 /** Whether an event may still wait. One from the future, after the clock was set back, may not. */
 function isRecent({ text }: StoredEvent, now: number): boolean {
-  const age = now - Date.parse((JSON.parse(text) as EventEnvelope).at);
+  const age = now - Date.parse(parseEvent(text).at);
   return age >= 0 && age < MAX_YIELD_AGE_MS;
 }
 
