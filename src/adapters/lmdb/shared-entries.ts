@@ -75,20 +75,30 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
     return found;
   };
 
-  /** Deletes the counts of an owner, and passes each of its records on. */
-  const clear = (owner: string, onRecord: (key: string, record: StoredRecord) => void): void => {
-    for (const key of [...counts.getKeys()]) if (ownerOfCount(key) === owner) counts.removeSync(key);
-    for (const { key, value } of [...records.getRange({})])
-      if (value.startsWith(`${owner} `)) onRecord(key, readRecord(value));
+  /**
+   * Runs a transaction in which the counts of an owner are deleted, and each of its records is passed on. What there is
+   * to clear is looked for on a snapshot: a transaction over everything would let all other writes wait.
+   */
+  const clear = (owner: string, onRecord: (key: string, record: StoredRecord) => void, then: () => void): void => {
+    const found = reading(() => ({
+      counts: [...counts.getKeys()].filter((key) => ownerOfCount(key) === owner),
+      records: [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(({ key }) => key),
+    }));
+    root.transactionSync(() => {
+      for (const key of found.counts) counts.removeSync(key);
+      for (const key of found.records) {
+        const value = records.get(key);
+        // Another owner may have replaced it.
+        if (value?.startsWith(`${owner} `) === true) onRecord(key, readRecord(value));
+      }
+      then();
+    });
   };
   const remove = (key: string): void => void records.removeSync(key);
 
   return {
     async beginLease(owner) {
-      root.transactionSync(() => {
-        clear(owner, remove);
-        leases.putSync(owner, String(now() + LEASE_MS));
-      });
+      clear(owner, remove, () => leases.putSync(owner, String(now() + LEASE_MS)));
     },
 
     async renewLease(owner) {
@@ -101,16 +111,14 @@ export function sharedEntries({ root, leases, counts, records, now, reading }: E
     },
 
     async endLease(owner, keepRecordsMs) {
-      root.transactionSync(() => {
-        const at = now();
-        const isKept = hasLease(owner, at);
-        clear(owner, (key, record) => {
-          const expiresAt = Math.min(record.expiresAt, at + keepRecordsMs);
-          if (isKept) records.putSync(key, renderRecord({ ...record, owner: '', expiresAt }));
-          else remove(key);
-        });
-        leases.removeSync(owner);
-      });
+      const at = now();
+      const isKept = reading(() => hasLease(owner, at));
+      const release = (key: string, record: StoredRecord): void => {
+        const expiresAt = Math.min(record.expiresAt, at + keepRecordsMs);
+        if (isKept) records.putSync(key, renderRecord({ ...record, owner: '', expiresAt }));
+        else remove(key);
+      };
+      clear(owner, release, () => leases.removeSync(owner));
     },
 
     async count(key, owner, delta) {
