@@ -1,0 +1,151 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { appendFileSync, chownSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { until } from '../cluster.ts';
+import { tempFolder } from '../temp-folder.ts';
+import {
+  accepts,
+  findProgram,
+  freePort,
+  type Instance,
+  killInstance,
+  signalInstance,
+  startInstance,
+  unprivileged,
+} from './instance.ts';
+
+/** The programs that `startPostgres` needs, for `skipWithout`. */
+export const POSTGRES = ['initdb', 'postgres', 'psql'] as const;
+
+export interface PostgresOptions {
+  /** Collation of the database; `C` when absent. `en_US` is that of ICU, which every build has. */
+  readonly locale?: 'C' | 'en_US';
+  /** Whether commits wait for the disk, as a test needs that kills the server; false when absent. */
+  readonly durable?: boolean;
+  /** Further lines of postgresql.conf. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A private PostgreSQL on a port of the loopback interface. */
+export interface Postgres {
+  readonly port: number;
+  /** `postgres://` URL of the superuser and the database `collab`. */
+  readonly url: string;
+  /** Folder of the database cluster. */
+  readonly dir: string;
+  /** Runs SQL by psql as the superuser, and returns what it prints: rows of values separated by `|`. */
+  sql(text: string, database?: string): string;
+  /** Creates a database, empty and with the same collation, and returns its URL. */
+  createDatabase(name: string): string;
+  /** Sends a signal to the server with all its processes. */
+  signal(signal: NodeJS.Signals): void;
+  /** Kills all its processes (SIGKILL). */
+  kill(): Promise<void>;
+  /** Starts it again in the same folder on the same port, after `kill`. */
+  restart(): Promise<void>;
+}
+
+/** Starts a PostgreSQL that ends with the test. Skip the test by `skipWithout(...POSTGRES)`. */
+export async function startPostgres(t: Test, options: PostgresOptions = {}): Promise<Postgres> {
+  const folder = tempFolder(t);
+  const user = unprivileged();
+  if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
+  const dir = join(folder, 'db');
+  const collation = options.locale === 'en_US' ? ['--locale-provider=icu', '--icu-locale=en-US'] : ['--locale=C'];
+  execFileSync(
+    programPath('initdb'),
+    ['-D', dir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', ...collation],
+    { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], ...user },
+  );
+  const port = await freePort();
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    fsync: options.durable === true ? 'on' : 'off',
+    shared_buffers: '32MB',
+    ...options.settings,
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
+  appendFileSync(join(dir, 'postgresql.conf'), lines.join(''));
+  let instance: Instance;
+  const start = async (): Promise<void> => {
+    instance = startInstance(programPath('postgres'), ['-D', dir], { cwd: folder, ...user });
+    const started = instance;
+    process.once('exit', () => signalInstance(started, 'SIGKILL'));
+    await accepts(started, port);
+    // After a kill it accepts connections before it has recovered.
+    await until(() => spawnSync(programPath('pg_isready'), ['-q', '-h', '127.0.0.1', '-p', String(port)]).status === 0);
+  };
+  t.teardown(() => killInstance(instance));
+  await start();
+
+  const sql = (text: string, database = 'collab'): string =>
+    execFileSync(
+      programPath('psql'),
+      ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres', '-d', database, '-X', '-q', '-A', '-t', '-c', text],
+      { encoding: 'utf8' },
+    ).trim();
+  const createDatabase = (name: string): string => {
+    sql(`create database "${name}"`, 'postgres');
+    return `postgres://postgres@127.0.0.1:${port}/${name}`;
+  };
+  return {
+    port,
+    url: createDatabase('collab'),
+    dir,
+    sql,
+    createDatabase,
+    signal: (signal) => signalInstance(instance, signal),
+    kill: () => killInstance(instance),
+    restart: start,
+  };
+}
+
+/** A private PgBouncer in transaction mode. */
+export interface Pgbouncer {
+  readonly port: number;
+  /** `postgres://` URL of the database that the URL of the server names. */
+  readonly url: string;
+}
+
+/** Starts a PgBouncer in transaction mode in front of a server. It ends with the test. */
+export async function startPgbouncer(t: Test, postgres: Pick<Postgres, 'port' | 'url'>): Promise<Pgbouncer> {
+  const folder = tempFolder(t);
+  const user = unprivileged();
+  const port = await freePort();
+  const file = join(folder, 'pgbouncer.ini');
+  const users = join(folder, 'users');
+  appendFileSync(users, '"postgres" ""\n');
+  appendFileSync(
+    file,
+    `[databases]
+* = host=127.0.0.1 port=${postgres.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = transaction
+max_client_conn = 500
+default_pool_size = 8
+server_login_retry = 1
+ignore_startup_parameters = extra_float_digits
+`,
+  );
+  if (user.uid !== undefined && user.gid !== undefined)
+    for (const path of [folder, file, users]) chownSync(path, user.uid, user.gid);
+  const instance = startInstance(programPath('pgbouncer'), [file], { cwd: folder, ...user });
+  t.teardown(() => killInstance(instance));
+  process.once('exit', () => signalInstance(instance, 'SIGKILL'));
+  await accepts(instance, port);
+  return { port, url: postgres.url.replace(`:${postgres.port}/`, `:${port}/`) };
+}
+
+function programPath(name: string): string {
+  const path = findProgram(name);
+  if (path === undefined) throw new Error(`${name} not found`);
+  return path;
+}
