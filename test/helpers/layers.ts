@@ -52,6 +52,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/observability/log.ts'],
   commander: ['src/cli/', 'tools/'],
   'ipaddr.js': ['src/lib/addresses/'],
+  '@redis/client': ['src/adapters/redis/'],
   sharp: ['src/adapters/media/images.ts', 'tools/take-pictures.ts'],
   nodemailer: ['plugins/email/'],
   mustache: ['plugins/email/'],
