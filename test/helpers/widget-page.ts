@@ -86,6 +86,12 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** What axe finds in a page, as one line for each rule. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe === undefined && (() => { ${axe} })()`);
+  await page.evaluate(`Promise.all(
+    [document, document.querySelector('collab-comments')?.shadowRoot]
+      .flatMap((root) => root?.getAnimations() ?? [])
+      .filter((animation) => Number.isFinite(animation.effect?.getComputedTiming().endTime))
+      .map((animation) => animation.finished.catch(() => {})),
+  )`);
   const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
 }
