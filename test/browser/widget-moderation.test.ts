@@ -127,6 +127,31 @@ t.test('the widget tells authors what moderation does with their comments', { sk
     await until(async () => (await held()).length === 0);
   });
 
+  await t.test(
+    'the author of a held comment hears when it goes with its thread, and that nobody rejected it',
+    async () => {
+      const { thread } = (await (
+        await api(cluster, 'POST', '/rooms/demo/threads', {
+          userId: 'ann',
+          body: 'Goes soon',
+          position: { x: 0.6, y: 0.6 },
+        })
+      ).json()) as { thread: { id: string } };
+      const before = (await held()).length;
+      await bob.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
+      await popover(bob).getByText('Goes soon').waitFor();
+      await field(bob).fill('Perhaps never');
+      await field(bob).press('Enter');
+      await until(async () => (await held()).length === before + 1);
+      await api(cluster, 'DELETE', `/threads/${thread.id}`);
+      const toast = bob.locator('.toast', { hasText: 'was deleted before a moderator approved it' });
+      await toast.waitFor();
+      await toast.getByRole('button', { name: 'Dismiss' }).click();
+      await pin(bob, 'Reply here').click();
+      await popover(bob).getByText('Reply here').first().waitFor();
+    },
+  );
+
   await t.test('a comment of somebody else is reported with a reason, once', async (t) => {
     const report = async (answer: string): Promise<void> => {
       await menu('Reply here', 'Report');

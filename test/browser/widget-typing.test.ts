@@ -73,6 +73,19 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     await field(page).fill('');
   });
 
+  await t.test('has its shortcodes replaced when it is sent, also those that were pasted', async (t) => {
+    await field(page).fill(':wave: and :heart:, (:tada:) at 10:30:45 of :no_such_emoji: in `:tada:`');
+    await field(page).press('Enter');
+    const sent = '👋 and ❤️, (🎉) at 10:30:45 of :no_such_emoji: in `:tada:`';
+    await popover(page)
+      .locator('.comment:not(.pending)', { hasText: /^.*👋 and ❤️, \(🎉\) at 10:30:45/s })
+      .waitFor();
+    const { threads } = (await (await api(cluster, 'GET', '/rooms/own?include=comments')).json()) as {
+      threads: { comments: { body: string }[] }[];
+    };
+    t.ok(threads.flatMap(({ comments }) => comments).some(({ body }) => body === sent));
+  });
+
   await t.test('finds any emoji as a reaction, by name, in a skin tone, and by the keyboard', async (t) => {
     await field(page).fill('For reactions');
     await field(page).press('Enter');
@@ -184,6 +197,18 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     await popover(page).getByRole('alert').getByText('As a moderator wants it').waitFor();
     t.equal(await editor.inputValue(), 'As I want it');
     await popover(page).getByRole('button', { name: 'Replace with mine' }).waitFor();
+    for (const label of ['Durch meine Fassung ersetzen und speichern', 'Replace with mine']) {
+      await page.evaluate(`document.querySelector('collab-comments').strings = { saveMine: '${label}' }`);
+      await popover(page).getByRole('button', { name: label }).waitFor();
+      t.ok(
+        await page.evaluate(`(() => {
+          const root = document.querySelector('collab-comments').shadowRoot;
+          const [button, popover] = ['.popover [part=submit]', '.popover'].map((name) => root.querySelector(name).getBoundingClientRect());
+          return button.left >= popover.left && button.right <= popover.right;
+        })()`),
+        `"${label}" is within the popover`,
+      );
+    }
     await popover(page).getByRole('button', { name: 'Edit this text instead' }).click();
     await until(async () => (await editor.inputValue()) === 'As a **moderator** wants it');
     await popover(page).getByRole('button', { name: 'Save' }).waitFor();

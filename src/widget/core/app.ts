@@ -338,8 +338,9 @@ export class App {
   #showRejection(event: StreamEvent): void {
     if (event.type !== 'moderation.rejected' || event.roomId !== this.room.roomId || event.userId !== this.userId)
       return;
-    const { reason } = event.data;
-    if (reason) this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason }) });
+    const { cause, reason } = event.data;
+    if (cause === 'deleted') this.toasts.add({ kind: 'problem', text: this.language.text('heldGone') });
+    else if (reason) this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason }) });
   }
 
   #inboxChanged(): void {

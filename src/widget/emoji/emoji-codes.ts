@@ -16,6 +16,22 @@ const MAX_CHOICES = 6;
 /** A shortcode of at least two characters at the cursor, with its second colon if it has one. */
 const CODE = /(?:^|[\s(])(:([a-z0-9_+-]{2,40})(:?))$/i;
 
+/** Shortcodes anywhere in a text. */
+const CODES = /(^|[\s(]):([a-z0-9_+-]{2,40}):/gi;
+
+/** Whether a text may contain shortcodes, as one that was pasted, or typed faster than the emoji were loaded. */
+export const mayHaveCodes = (text: string): boolean => text.search(CODES) >= 0;
+
+/** Replaces all shortcodes in a text, or none if the emoji cannot be loaded. Others stay as they are. */
+export async function replaceCodes(text: string): Promise<string> {
+  const list = await import('./all.ts').catch(() => null);
+  if (list === null) return text;
+  return text.replaceAll(CODES, (typed, before: string, code: string) => {
+    const emoji = emojiOfCode(list.emojis, code);
+    return emoji === null ? typed : before + emoji;
+  });
+}
+
 /** The list of emoji that opens behind a `:`. `:tada:` is replaced. */
 export class EmojiCodes extends ChoiceList<Emoji, Field> {
   #typed = '';

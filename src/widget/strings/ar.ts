@@ -17,6 +17,7 @@ export const ar: Strings = {
   threadDeleted: 'حُذفت المناقشة',
   held: 'يجب أن يوافق مشرف على تعليقك.',
   rejected: 'رفض مشرف تعليقك: {reason}',
+  heldGone: 'حُذف ما كان تعليقك تابعًا له قبل الموافقة عليه.',
   pending: 'قيد المراجعة',
   withdrawn: 'سُحب التعليق',
   resolved: 'تم الحل',

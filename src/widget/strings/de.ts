@@ -30,6 +30,7 @@ export const de: Strings = {
   threadDeleted: 'Thread gelöscht',
   held: 'Ein Moderator muss deinen Kommentar freigeben.',
   rejected: 'Ein Moderator hat deinen Kommentar abgelehnt: {reason}',
+  heldGone: 'Wozu dein Kommentar gehörte, wurde gelöscht, bevor er genehmigt war.',
   pending: 'Wartet',
   pendingHint: 'Nur du siehst das, bis ein Moderator es freigibt.',
   pendingEditHint: 'Andere sehen den früheren Text, bis ein Moderator deine Änderung freigibt.',

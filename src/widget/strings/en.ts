@@ -17,6 +17,7 @@ export const en = {
   threadDeleted: 'Thread deleted',
   held: 'A moderator has to approve your comment.',
   rejected: 'A moderator rejected your comment: {reason}',
+  heldGone: 'What your comment belonged to was deleted before a moderator approved it.',
   pending: 'Pending',
   withdrawn: 'Comment withdrawn',
   resolved: 'Resolved',

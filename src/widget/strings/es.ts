@@ -17,6 +17,7 @@ export const es: Strings = {
   threadDeleted: 'Hilo eliminado',
   held: 'Un moderador tiene que aprobar tu comentario.',
   rejected: 'Un moderador ha rechazado tu comentario: {reason}',
+  heldGone: 'Se eliminó aquello a lo que pertenecía tu comentario antes de que se aprobara.',
   pending: 'Pendiente',
   withdrawn: 'Comentario retirado',
   resolved: 'Resuelto',

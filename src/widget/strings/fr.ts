@@ -17,6 +17,7 @@ export const fr: Strings = {
   threadDeleted: 'Fil supprimé',
   held: 'Un modérateur doit approuver votre commentaire.',
   rejected: 'Un modérateur a refusé votre commentaire : {reason}',
+  heldGone: 'Ce à quoi appartenait votre commentaire a été supprimé avant qu’il ne soit approuvé.',
   pending: 'En attente',
   withdrawn: 'Commentaire retiré',
   resolved: 'Résolu',

@@ -17,6 +17,7 @@ export const he: Strings = {
   threadDeleted: 'הדיון נמחק',
   held: 'מנחה צריך לאשר את התגובה שלך.',
   rejected: 'מנחה דחה את התגובה שלך: {reason}',
+  heldGone: 'מה שהתגובה שלך השתייכה אליו נמחק לפני שאושרה.',
   pending: 'בהמתנה',
   withdrawn: 'התגובה נמשכה',
   resolved: 'נפתר',

@@ -17,6 +17,7 @@ export const it: Strings = {
   threadDeleted: 'Discussione eliminata',
   held: 'Un moderatore deve approvare il tuo commento.',
   rejected: 'Un moderatore ha rifiutato il tuo commento: {reason}',
+  heldGone: 'Ciò a cui apparteneva il tuo commento è stato eliminato prima che fosse approvato.',
   pending: 'In attesa',
   withdrawn: 'Commento ritirato',
   resolved: 'Risolta',

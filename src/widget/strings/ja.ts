@@ -17,6 +17,7 @@ export const ja: Strings = {
   threadDeleted: 'スレッドを削除しました',
   held: 'コメントはモデレーターの承認が必要です。',
   rejected: 'モデレーターがコメントを却下しました：{reason}',
+  heldGone: 'コメントが承認される前に、その対象が削除されました。',
   pending: '承認待ち',
   withdrawn: 'コメントを取り下げました',
   resolved: '解決済み',

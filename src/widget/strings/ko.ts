@@ -17,6 +17,7 @@ export const ko: Strings = {
   threadDeleted: '스레드를 삭제했습니다',
   held: '댓글은 관리자의 승인이 필요합니다.',
   rejected: '관리자가 댓글을 거부했습니다: {reason}',
+  heldGone: '댓글이 승인되기 전에 댓글이 속한 항목이 삭제되었습니다.',
   pending: '대기 중',
   withdrawn: '댓글을 철회했습니다',
   resolved: '해결됨',

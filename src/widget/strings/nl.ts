@@ -17,6 +17,7 @@ export const nl: Strings = {
   threadDeleted: 'Gesprek verwijderd',
   held: 'Een moderator moet je opmerking goedkeuren.',
   rejected: 'Een moderator heeft je opmerking afgewezen: {reason}',
+  heldGone: 'Waar je opmerking bij hoorde, is verwijderd voordat ze werd goedgekeurd.',
   pending: 'In afwachting',
   withdrawn: 'Opmerking ingetrokken',
   resolved: 'Opgelost',

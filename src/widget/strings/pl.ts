@@ -22,6 +22,7 @@ export const pl: Strings = {
   threadDeleted: 'Wątek usunięty',
   held: 'Moderator musi zatwierdzić Twój komentarz.',
   rejected: 'Moderator odrzucił Twój komentarz: {reason}',
+  heldGone: 'To, do czego należał Twój komentarz, usunięto, zanim go zatwierdzono.',
   pending: 'Oczekuje',
   withdrawn: 'Komentarz wycofany',
   resolved: 'Rozwiązany',

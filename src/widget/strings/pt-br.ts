@@ -17,6 +17,7 @@ export const ptBr: Strings = {
   threadDeleted: 'Conversa excluída',
   held: 'Um moderador precisa aprovar seu comentário.',
   rejected: 'Um moderador recusou seu comentário: {reason}',
+  heldGone: 'Aquilo a que seu comentário pertencia foi excluído antes que ele fosse aprovado.',
   pending: 'Pendente',
   withdrawn: 'Comentário retirado',
   resolved: 'Resolvida',

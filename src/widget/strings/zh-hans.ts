@@ -17,6 +17,7 @@ export const zhHans: Strings = {
   threadDeleted: '讨论已删除',
   held: '你的评论需要管理员审核。',
   rejected: '管理员拒绝了你的评论：{reason}',
+  heldGone: '你的评论在获得批准之前，其所属内容已被删除。',
   pending: '待审核',
   withdrawn: '评论已撤回',
   resolved: '已解决',

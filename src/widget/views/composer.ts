@@ -7,7 +7,7 @@ import { canRecord, record, type Recording } from '../media/recorder.ts';
 import { type Upload, Uploads } from '../media/uploads.ts';
 import { safeLine, safeText } from '../text/safe-text.ts';
 import { isOfInputMethod, typeText } from '../typing.ts';
-import { EmojiCodes } from '../emoji/emoji-codes.ts';
+import { EmojiCodes, mayHaveCodes, replaceCodes } from '../emoji/emoji-codes.ts';
 import { icon } from './icons.ts';
 import { MentionPicker } from './mention-picker.ts';
 import { definePart, Part } from './part.ts';
@@ -304,8 +304,9 @@ export class Composer extends Part {
     this.requestUpdate();
     app.drafts.send(field, draft);
     if (this.typingIn !== undefined) app.room.setTyping(this.typingIn, false);
+    const typed = draft.text.trim();
     const accepted = await this.submit({
-      body: draft.text.trim(),
+      body: mayHaveCodes(typed) ? await replaceCodes(typed) : typed,
       mentions: mentionedIn(draft),
       attachmentIds: draft.attachments.map(({ id }) => id),
     });
