@@ -47,6 +47,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/net/uws/'],
   ws: ['src/net/node/'],
   lmdb: ['src/adapters/lmdb/'],
+  pg: ['src/adapters/postgres/'],
   jose: ['src/domain/access/tokens.ts'],
   yjs: ['src/adapters/yjs/'],
   pino: ['src/observability/log.ts'],
