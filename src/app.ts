@@ -229,7 +229,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
       ),
     ],
   ]);
-  const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
+  const { BackgroundPlugins } = await import('./plugins/background/background-plugins.ts');
   const loadPlugins: LoadPlugins = async (workCtx, confirm) => {
     const plugins = await BackgroundPlugins.load({ ctx: workCtx, config, log, metrics, confirm });
     channel.send({ type: 'missingPlugins', data: { uses: plugins.missing } });

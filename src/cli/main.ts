@@ -153,10 +153,10 @@ export async function createProgram(
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
   if (first !== undefined && first !== 'help' && !Object.hasOwn(modules, first)) {
     await becomeOwner(chooseFolder(givenFolder(argv)));
-    const { namedPlugin } = await import('./named-plugin.ts');
+    const { namedPlugin } = await import('./commands/plugins/named-plugin.ts');
     const plugin = await namedPlugin(first, argv);
     if (plugin !== undefined) {
-      const { registerPluginCommands } = await import('./plugin-commands.ts');
+      const { registerPluginCommands } = await import('./commands/plugins/plugin-commands.ts');
       await registerPluginCommands(program, plugin);
       return program;
     }
@@ -168,8 +168,8 @@ export async function createProgram(
   if (first === 'completion') {
     await becomeOwner(chooseFolder(givenFolder(argv)));
     const [{ knownPlugins }, { registerAllPluginCommands }] = await Promise.all([
-      import('./named-plugin.ts'),
-      import('./plugin-commands.ts'),
+      import('./commands/plugins/named-plugin.ts'),
+      import('./commands/plugins/plugin-commands.ts'),
     ]);
     await registerAllPluginCommands(program, knownPlugins(argv));
   }

@@ -5,7 +5,7 @@ import type { CoreApp } from '../net/core.ts';
 import type { InputNotifier } from '../net/input-notifier.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
-import type { PluginRoute } from '../plugins/web-plugin.ts';
+import type { PluginRoute } from '../plugins/web/web-plugin.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Traces } from '../observability/traces.ts';
 import { API_PREFIX } from './api/api-prefix.ts';

@@ -10,7 +10,7 @@ import type { Bus } from '../ports/bus.ts';
 import { LEASE_MS } from '../ports/shared.ts';
 import { announceCommits, followAnnouncements } from './announcements.ts';
 import { BackgroundWork, type LoadPlugins } from './background/background-work.ts';
-import type { Consumer } from './background/consumer.ts';
+import type { Consumer } from '../domain/events/consumer.ts';
 import { LeaseKeeper } from './background/lease-keeper.ts';
 import { logListenerErrors } from './listener-errors.ts';
 import { SnapshotWatch } from './background/snapshot-watch.ts';

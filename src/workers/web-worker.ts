@@ -12,7 +12,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Traces } from '../observability/traces.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
-import type { WebPlugins } from '../plugins/web-plugins.ts';
+import type { WebPlugins } from '../plugins/web/web-plugins.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
 import { socketSchemas } from '../realtime/socket-schemas.ts';
 import { StartError } from '../cluster/exit.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLogger } from '../../src/observability/log.ts';
-import { BackgroundPlugins } from '../../src/workers/background/background-plugins.ts';
+import { BackgroundPlugins } from '../../src/plugins/background/background-plugins.ts';
 import { createWorld } from '../domain/world.ts';
 
 const use = fileURLToPath(new URL('../fixtures/plugins/loads-later.mjs', import.meta.url));

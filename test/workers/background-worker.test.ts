@@ -11,7 +11,7 @@ import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Announcement } from '../../src/ports/bus.ts';
 import { announceCommits } from '../../src/workers/announcements.ts';
-import type { Consumer } from '../../src/workers/background/consumer.ts';
+import type { Consumer } from '../../src/domain/events/consumer.ts';
 import { runBackgroundWorker } from '../../src/workers/background-worker.ts';
 import { createWorld, startThread } from '../domain/world.ts';
 import { afterNow } from '../helpers/after-now.ts';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
-import type { BatchConsumer } from '../../src/workers/background/consumer.ts';
+import type { BatchConsumer } from '../../src/domain/events/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { addComment, createWorld, startThread } from '../domain/world.ts';
 import { until } from '../helpers/cluster.ts';

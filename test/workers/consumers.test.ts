@@ -8,7 +8,7 @@ import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
-import type { BatchConsumer, ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
+import type { BatchConsumer, ConsumedEvent, Consumer } from '../../src/domain/events/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { trimExpiredEvents } from '../../src/workers/background/event-retention.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';

@@ -3,7 +3,7 @@ import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts'
 import { streamOf } from '../../src/domain/events/streams.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
-import type { Consumer } from '../../src/workers/background/consumer.ts';
+import type { Consumer } from '../../src/domain/events/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
 import { afterNow } from '../helpers/after-now.ts';

@@ -3,7 +3,7 @@ import { findUnknownEnvironments } from '../../plugins/loading/unknown-environme
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
-import { findPluginStates, type PluginState } from '../shared/plugin-states.ts';
+import { findPluginStates, type PluginState } from '../../plugins/loading/plugin-states.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 
 /**

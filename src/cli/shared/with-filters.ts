@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { createLogger } from '../../observability/log.ts';
 import { PluginError } from '../../plugins/loading/plugin-error.ts';
-import { loadWebPlugins } from '../../plugins/web-plugins.ts';
+import { loadWebPlugins } from '../../plugins/web/web-plugins.ts';
 import type { Filters } from '../../ports/filters.ts';
 import { Failure } from '../failure.ts';
 

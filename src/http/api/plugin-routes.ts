@@ -6,7 +6,7 @@ import { asError } from '../../lib/thrown.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RouteResponse } from '../../plugins/api.ts';
 import { settingsIn } from '../../plugins/loading/settings.ts';
-import type { PluginRoute } from '../../plugins/web-plugin.ts';
+import type { PluginRoute } from '../../plugins/web/web-plugin.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { routeNotFound } from '../core/send-error.ts';
 import type { ApiRequest } from './api-request.ts';

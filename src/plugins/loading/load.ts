@@ -24,12 +24,6 @@ export const LOAD_MS = 30_000;
 const MODULE_HINT =
   '; plugins are ES modules: name the file .mjs, or set "type": "module" in the package.json of its folder';
 
-/**
- * How many plugins a process loads at once. More of them would wait for each other, and could pass `LOAD_MS` on a busy
- * machine.
- */
-export const LOADS_AT_ONCE = 4;
-
 /** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);

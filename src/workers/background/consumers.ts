@@ -10,7 +10,7 @@ import type { Environment } from '../../model/environments/environment.ts';
 import { isStoreError } from '../../model/errors.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import { type BatchConsumer, type Consumer, CONSUMER_NAME, retryDelay } from './consumer.ts';
+import { type BatchConsumer, type Consumer, CONSUMER_NAME, retryDelay } from '../../domain/events/consumer.ts';
 import { openReader, type StreamReader, type StreamReaderDeps } from './stream-reader.ts';
 
 const MAX_CONCURRENCY = 64;

@@ -1,7 +1,7 @@
 import type { Context } from '../../domain/context.ts';
 import { NOTIFICATIONS_CONSUMER } from '../../domain/notifications/explain.ts';
 import { notifyingTypes, notifyOf } from '../../domain/notifications/notify.ts';
-import type { BatchConsumer } from './consumer.ts';
+import type { BatchConsumer } from '../../domain/events/consumer.ts';
 
 const RETRY_DELAYS_MS = [1_000, 10_000, 60_000];
 

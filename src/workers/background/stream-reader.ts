@@ -11,7 +11,7 @@ import { isStoreError } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
-import { type BatchConsumer, type Consumer, type ConsumerOutcome, retryDelay } from './consumer.ts';
+import { type BatchConsumer, type Consumer, type ConsumerOutcome, retryDelay } from '../../domain/events/consumer.ts';
 
 /**
  * Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash

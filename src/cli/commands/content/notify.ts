@@ -5,7 +5,7 @@ import { type Explanation, explainNotification } from '../../../domain/notificat
 import type { Environment } from '../../../model/environments/environment.ts';
 import { printable } from '../../../lib/printable.ts';
 import { createLogger } from '../../../observability/log.ts';
-import { type DeliveryStep, deliverySteps } from '../../../plugins/services/delivery-steps.ts';
+import { type DeliveryStep, deliverySteps } from '../../../plugins/background/delivery-steps.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { environmentWith } from '../../shared/environment-with.ts';
 import { withStore } from '../../shared/open-store.ts';

@@ -7,7 +7,7 @@ import { addCommand, addGroup } from '../../command.ts';
 import { Failure } from '../../failure.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { loadFolderConfig } from '../../shared/open-store.ts';
-import { findPluginStates, type PluginState } from '../../shared/plugin-states.ts';
+import { findPluginStates, type PluginState } from '../../../plugins/loading/plugin-states.ts';
 import { nextSteps, printResult, table } from '../../terminal/output.ts';
 import { createPlugin } from './plugin-new.ts';
 

@@ -14,13 +14,13 @@ import { type JobGroup, jobGroups, nextJobs, readJob } from '../../domain/plugin
 import { clockOffset, timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import { CollabError, isStoreError } from '../../model/errors.ts';
-import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
-import type { HookMeter } from '../../plugins/hook-meter.ts';
-import { type JobStarter, publicJob, type Reservation } from '../../plugins/services/local-services.ts';
-import { PluginThreadEndedError, type PluginThread } from '../../plugins/thread/plugin-thread.ts';
+import type { PluginEnvironment, QueueOptions } from '../api.ts';
+import type { HookMeter } from '../thread/hook-meter.ts';
+import { type JobStarter, publicJob, type Reservation } from '../services/local-services.ts';
+import { PluginThreadEndedError, type PluginThread } from '../thread/plugin-thread.ts';
 import { FairShares } from './fair-shares.ts';
-import { settingsIn } from '../../plugins/loading/settings.ts';
-import type { PluginInfo } from '../../plugins/thread/messages.ts';
+import { settingsIn } from '../loading/settings.ts';
+import type { PluginInfo } from '../thread/messages.ts';
 
 /** Jobs of one group that are begun with one commit. */
 const LEASE_BATCH = 16;

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { loadConfig } from '../config/load.ts';
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { checkPlugin } from '../plugins/loading/check-plugin.ts';
-import { isShipped, locatePlugin, shippedNames } from '../plugins/loading/locate.ts';
-import { PLUGIN_NAME } from '../plugins/loading/plugin-name.ts';
-import { givenFolder } from './shared/given-folder.ts';
-import { chooseFolder } from './shared/invocation.ts';
+import { loadConfig } from '../../../config/load.ts';
+import type { PluginEntry } from '../../../config/plugin-entries.ts';
+import { checkPlugin } from '../../../plugins/loading/check-plugin.ts';
+import { isShipped, locatePlugin, shippedNames } from '../../../plugins/loading/locate.ts';
+import { PLUGIN_NAME } from '../../../plugins/loading/plugin-name.ts';
+import { givenFolder } from '../../shared/given-folder.ts';
+import { chooseFolder } from '../../shared/invocation.ts';
 
 /**
  * The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. A

@@ -1,8 +1,8 @@
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { withTimeout } from '../lib/concurrency/deadline.ts';
-import { copyJson } from '../lib/copy-json.ts';
-import { beginHook, endHook, type HookName } from '../observability/running-hooks.ts';
-import type { FilterActor } from '../model/filter.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import { withTimeout } from '../../lib/concurrency/deadline.ts';
+import { copyJson } from '../../lib/copy-json.ts';
+import { beginHook, endHook, type HookName } from '../../observability/running-hooks.ts';
+import type { FilterActor } from '../../model/filter.ts';
 import type {
   FilterContext,
   HookContext,
@@ -10,14 +10,16 @@ import type {
   RouteResponse,
   RouteOptions,
   RouteRequest,
-} from './api.ts';
-import type { FilterCall, PluginFilter } from './filters/filter-chain.ts';
-import { type Hooks, setUp } from './hooks.ts';
-import { isIsolated, loadPlugin, type LoadedPlugin } from './loading/load.ts';
-import { originOfModule, type PluginOrigin } from './loading/plugin-origin.ts';
-import { PluginThread, type PluginThreadDeps } from './thread/plugin-thread.ts';
-import type { PluginSettings } from './loading/settings.ts';
-import { workerThreadFilters } from './filters/worker-thread-filters.ts';
+} from '../api.ts';
+import type { FilterCall, PluginFilter } from '../filters/filter-chain.ts';
+import { type Hooks, setUp } from '../hooks.ts';
+import { knownOf } from '../loading/load-entries.ts';
+import { isIsolated, loadPlugin, type LoadedPlugin } from '../loading/load.ts';
+import { originOfModule, type PluginOrigin } from '../loading/plugin-origin.ts';
+import type { PluginThreadDeps } from '../thread/plugin-thread.ts';
+import { loadInThread } from '../thread/thread-plugin.ts';
+import type { PluginSettings } from '../loading/settings.ts';
+import { workerThreadFilters } from '../filters/worker-thread-filters.ts';
 
 const ROUTE_MS = 5_000;
 
@@ -46,14 +48,13 @@ export interface WebPlugin {
  * `PluginError`.
  */
 export async function loadWebPlugin(entry: PluginEntry, deps: PluginThreadDeps): Promise<WebPlugin> {
-  if (entry.isolation === 'worker' || entry.checked?.isolated === true) return startIsolated(entry, deps);
+  if (entry.isolation === 'worker' || knownOf(entry)?.isolated === true) return startIsolated(entry, deps);
   const loaded = await loadPlugin(entry);
   return isIsolated(loaded) ? startIsolated(entry, deps) : setUpLocal(loaded, deps);
 }
 
 async function startIsolated(entry: PluginEntry, deps: PluginThreadDeps): Promise<WebPlugin> {
-  const thread = new PluginThread(entry, { ...deps, deadlineIncludesStart: true });
-  const info = await thread.start();
+  const { info, thread, close } = await loadInThread(entry, { ...deps, deadlineIncludesStart: true });
   const routes = info.hooks.routes.map((options, index): PluginRoute => ({
     plugin: info.name,
     options,
@@ -66,7 +67,7 @@ async function startIsolated(entry: PluginEntry, deps: PluginThreadDeps): Promis
     filters: workerThreadFilters(info, thread),
     routes,
     origin: undefined,
-    close: () => thread.stop(),
+    close,
   };
 }
 

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { PluginKv } from '../../../src/domain/plugins/kv.ts';
-import { streamOf } from '../../../src/domain/events/streams.ts';
-import type { EventEnvelope } from '../../../src/model/event.ts';
-import { HookMeter } from '../../../src/plugins/hook-meter.ts';
-import type { PluginThread } from '../../../src/plugins/thread/plugin-thread.ts';
-import type { PluginInfo } from '../../../src/plugins/thread/messages.ts';
-import { pluginConsumer } from '../../../src/workers/background/plugin-consumer.ts';
-import { addComment, createWorld, startThread } from '../../domain/world.ts';
+import { PluginKv } from '../../src/domain/plugins/kv.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
+import type { EventEnvelope } from '../../src/model/event.ts';
+import { HookMeter } from '../../src/plugins/thread/hook-meter.ts';
+import type { PluginThread } from '../../src/plugins/thread/plugin-thread.ts';
+import type { PluginInfo } from '../../src/plugins/thread/messages.ts';
+import { pluginConsumer } from '../../src/plugins/background/plugin-consumer.ts';
+import { addComment, createWorld, startThread } from '../domain/world.ts';
 
 const action = { type: '*', timeoutMs: 1_000, whenKv: 'endpoint/', typesIn: 'events', ordered: true } as const;
 const info: PluginInfo = {

@@ -1,22 +1,20 @@
 import type { Config } from '../../config/schema.ts';
-import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { Context } from '../../domain/context.ts';
 import { IN_APP } from '../../domain/notifications/settings.ts';
 import { PluginKv } from '../../domain/plugins/kv.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { NotificationSettings } from '../../model/notification.ts';
 import type { PluginEnvironment, PluginNotification } from '../api.ts';
-import { dryServices } from './dry-services.ts';
+import { dryServices } from '../services/dry-services.ts';
 import { FilterChain, type PluginFilter } from '../filters/filter-chain.ts';
-import { localServices } from './local-services.ts';
+import { localServices } from '../services/local-services.ts';
 import { withDefaults } from '../loading/locate.ts';
-import { infoFromManifest } from '../loading/manifest.ts';
 import { PluginError } from '../loading/plugin-error.ts';
-import { inNamingOrder, PluginNames } from '../loading/plugin-names.ts';
-import { PluginThread } from '../thread/plugin-thread.ts';
+import { loadEntries } from '../loading/load-entries.ts';
 import { settingsIn } from '../loading/settings.ts';
 import { workerThreadFilters } from '../filters/worker-thread-filters.ts';
 import type { PluginInfo } from '../thread/messages.ts';
+import { loadInThread } from '../thread/thread-plugin.ts';
 
 /** What becomes of a notification in one channel. */
 export interface DeliveryStep {
@@ -110,32 +108,23 @@ async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{
   filters: readonly PluginFilter[];
   close: () => Promise<void>;
 }> {
-  const entries = withDefaults(config.plugins);
   const now = (): number => ctx.clock.now();
   const passes = (): Promise<boolean> => Promise.resolve(true);
-  const threads: PluginThread[] = [];
-  const plugins = new Map<string, PluginInfo>();
-  const filtersOf = new Map<PluginEntry, readonly PluginFilter[]>();
-  const names = new PluginNames();
-  for (const entry of inNamingOrder(entries)) {
-    const thread = new PluginThread(entry, {
+  const loaded = await loadEntries(withDefaults(config.plugins), (entry) =>
+    loadInThread(entry, {
       publicUrl: config.publicUrl,
       services: (plugin) => dryServices(localServices(plugin, entry, { ctx, config, log, passes }), now),
-    });
-    threads.push(thread);
-    try {
-      const info = infoFromManifest(entry) ?? (await thread.start());
-      names.take(entry, info.name);
-      plugins.set(info.name, info);
-      filtersOf.set(entry, workerThreadFilters(info, thread));
-    } catch (error) {
-      if (!(error instanceof PluginError)) throw error;
-      log.warn({ plugin: entry.use, reason: error.message }, 'a plugin could not be loaded');
-    }
+    }),
+  );
+  for (const { entry, failure } of loaded) {
+    if (failure === null) continue;
+    if (!(failure instanceof PluginError)) throw failure;
+    log.warn({ plugin: entry.use, reason: failure.message }, 'a plugin could not be loaded');
   }
+  const plugins = loaded.flatMap(({ plugin }) => plugin ?? []);
   return {
-    plugins,
-    filters: entries.flatMap((entry) => filtersOf.get(entry) ?? []),
-    close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))),
+    plugins: new Map(plugins.map(({ name, info }) => [name, info])),
+    filters: plugins.flatMap(({ info, thread }) => workerThreadFilters(info, thread)),
+    close: async () => void (await Promise.all(plugins.map((plugin) => plugin.close()))),
   };
 }

@@ -3,11 +3,11 @@ import { environmentById } from '../../domain/environments/environments.ts';
 import { PluginKv } from '../../domain/plugins/kv.ts';
 import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope, EventType } from '../../model/event.ts';
-import type { HookMeter } from '../../plugins/hook-meter.ts';
-import type { PluginThread } from '../../plugins/thread/plugin-thread.ts';
-import { settingsIn } from '../../plugins/loading/settings.ts';
-import type { PluginInfo } from '../../plugins/thread/messages.ts';
-import type { Consumer } from './consumer.ts';
+import type { HookMeter } from '../thread/hook-meter.ts';
+import type { PluginThread } from '../thread/plugin-thread.ts';
+import { settingsIn } from '../loading/settings.ts';
+import type { PluginInfo } from '../thread/messages.ts';
+import type { Consumer } from '../../domain/events/consumer.ts';
 
 type ActionInfo = PluginInfo['hooks']['actions'][number];
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FairShares } from '../../../src/workers/background/fair-shares.ts';
+import { FairShares } from '../../src/plugins/queues/fair-shares.ts';
 
 /** Repeatable numbers from 0 to 1. */
 function randomOf(seed: number): () => number {

@@ -1,4 +1,4 @@
-import type { Metrics } from '../observability/metrics.ts';
+import type { Metrics } from '../../observability/metrics.ts';
 
 /** Measures the hooks of one plugin; does nothing without metrics. */
 export class HookMeter {

@@ -1,5 +1,4 @@
 import { firstLine } from '../../lib/thrown.ts';
-import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
@@ -7,21 +6,20 @@ import { IN_APP } from '../../domain/notifications/settings.ts';
 import { jobGroups } from '../../domain/plugins/jobs.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Labels, Metrics } from '../../observability/metrics.ts';
-import { FilterChain, type PluginFilter } from '../../plugins/filters/filter-chain.ts';
-import { HookMeter } from '../../plugins/hook-meter.ts';
-import { localServices } from '../../plugins/services/local-services.ts';
-import { LOADS_AT_ONCE } from '../../plugins/loading/load.ts';
-import { withDefaults } from '../../plugins/loading/locate.ts';
-import { infoFromManifest } from '../../plugins/loading/manifest.ts';
-import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
-import { findUnknownEnvironments } from '../../plugins/loading/unknown-environments.ts';
-import { PluginThread, reportEnds } from '../../plugins/thread/plugin-thread.ts';
-import { workerThreadFilters } from '../../plugins/filters/worker-thread-filters.ts';
-import type { PluginInfo } from '../../plugins/thread/messages.ts';
+import { FilterChain, type PluginFilter } from '../filters/filter-chain.ts';
+import { HookMeter } from '../thread/hook-meter.ts';
+import { localServices } from '../services/local-services.ts';
+import type { RunDeliveryFilters } from '../services/plugin-data.ts';
+import { withDefaults } from '../loading/locate.ts';
+import { isDeliveryFilter, knownOf, loadEntries } from '../loading/load-entries.ts';
+import { findUnknownEnvironments } from '../loading/unknown-environments.ts';
+import { type PluginThread, reportEnds } from '../thread/plugin-thread.ts';
+import { loadInThread, type ThreadPlugin } from '../thread/thread-plugin.ts';
+import { workerThreadFilters } from '../filters/worker-thread-filters.ts';
 import type { InboxFilter } from '../../ports/filters.ts';
-import type { Consumer } from './consumer.ts';
+import type { Consumer } from '../../domain/events/consumer.ts';
 import { pluginConsumer } from './plugin-consumer.ts';
-import { QueueRunner } from './queue-runner.ts';
+import { QueueRunner } from '../queues/queue-runner.ts';
 
 /** How often queues are checked for jobs that became due, or that other processes have added. */
 const POLL_MS = 200;
@@ -38,12 +36,6 @@ export interface BackgroundPluginDeps {
   readonly metrics?: Metrics | undefined;
   /** As `LeaseKeeper.confirm`; called before each attempt at a job. */
   readonly confirm?: (() => Promise<void>) | undefined;
-}
-
-/** A plugin that was loaded, or has a manifest, and its thread. */
-interface LoadedThread {
-  readonly thread: PluginThread;
-  readonly info: PluginInfo;
 }
 
 /** The actions and queues of all plugins, each plugin in a thread of its own. */
@@ -82,44 +74,28 @@ export class BackgroundPlugins {
     const consumers: Consumer[] = [];
     const filters: PluginFilter[] = [];
     const missing: string[] = [];
-    const names = new PluginNames();
-    const loaded = new Map<PluginEntry, LoadedThread>();
     let chain: FilterChain | null = null;
     const starterOf = (plugin: string, queue: string): QueueRunner | undefined =>
       runners.find((runner) => runner.isOf(plugin, queue));
-    const entries = withDefaults(config.plugins);
-    const places = new Semaphore(LOADS_AT_ONCE);
-    const load = async (entry: PluginEntry): Promise<LoadedThread | null> => {
-      if (entry.checked?.runsInBackground === false) return null;
-      const thread = new PluginThread(entry, {
+    const passes: RunDeliveryFilters = async (...call) => chain?.passes(...call) ?? true;
+    const load = async (entry: PluginEntry): Promise<ThreadPlugin | null> => {
+      if (knownOf(entry)?.runsInBackground === false) return null;
+      return loadInThread(entry, {
         publicUrl: config.publicUrl,
-        services: (plugin) =>
-          localServices(plugin, entry, {
-            ctx,
-            config,
-            log,
-            passes: async (...call) => chain?.passes(...call) ?? true,
-            starterOf,
-          }),
+        services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes, starterOf }),
         onEnd: reportEnds(log, metrics),
+        attempts: LOAD_ATTEMPTS,
+        onFailedAttempt: (error, attempt) => {
+          if (entry.optional !== true)
+            log.warn({ err: error, plugin: entry.use, attempt }, 'a plugin could not be loaded; it is tried again');
+        },
       });
-      const info = infoFromManifest(entry) ?? (await places.run(() => startThread(thread, entry, log)));
-      if (info !== null) return { thread, info };
-      await thread.stop();
-      return null;
     };
-    const ordered = inNamingOrder(entries);
-    const started = await Promise.all(ordered.map(load));
-    for (const [index, entry] of ordered.entries()) {
-      const plugin = started[index] ?? null;
-      const name = plugin?.info.name ?? entry.checked?.name;
-      const isKnown = plugin !== null || entry.checked?.runsInBackground === false;
-      if (isKnown && hasOwnName(entry, name ?? entry.use, names, log)) {
-        if (plugin !== null) loaded.set(entry, plugin);
-        continue;
-      }
+    const loaded = await loadEntries(withDefaults(config.plugins), load);
+    for (const { entry, failure } of loaded) {
+      if (failure === null) continue;
       missing.push(entry.use);
-      await plugin?.thread.stop();
+      logMissing(entry, failure, log);
     }
     for (const { use, slugs } of await findUnknownEnvironments(ctx, config.plugins)) {
       log.warn(
@@ -127,7 +103,7 @@ export class BackgroundPlugins {
         'the entry of a plugin has options for environments that do not exist',
       );
     }
-    for (const { thread, info } of entries.flatMap((entry) => loaded.get(entry) ?? [])) {
+    for (const { thread, info } of loaded.flatMap(({ plugin }) => plugin ?? [])) {
       threads.push(thread);
       const meter = new HookMeter(info.name, metrics);
       const consumer = pluginConsumer(ctx, info, thread, meter);
@@ -135,7 +111,7 @@ export class BackgroundPlugins {
       info.hooks.queues.forEach((_, index) =>
         runners.push(new QueueRunner({ ctx, log, info, thread, meter, confirm }, index)),
       );
-      filters.push(...workerThreadFilters(info, thread).filter(({ name }) => name.endsWith('.deliver')));
+      filters.push(...workerThreadFilters(info, thread).filter(({ name }) => isDeliveryFilter(name)));
     }
     const deliveries = new FilterChain(filters, { clock: ctx.clock, log, metrics });
     chain = deliveries;
@@ -166,51 +142,18 @@ export class BackgroundPlugins {
   }
 }
 
-/** Takes the name of a plugin. Logs it and returns false if another one has that name. */
-function hasOwnName(entry: PluginEntry, name: string, names: PluginNames, log: Logger): boolean {
-  try {
-    names.take(entry, name);
-    return true;
-  } catch (error) {
-    log.warn({ plugin: entry.use, reason: firstLine(error) }, 'a plugin is left out: its actions and jobs do not run');
-    return false;
-  }
-}
-
-/**
- * Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine,
- * may have passed. For an optional plugin one line is logged, since the operator has allowed for it.
- */
-async function startThread(
-  thread: PluginThread,
-  { use, optional, loadFailure }: PluginEntry,
-  log: Logger,
-): Promise<PluginInfo | null> {
-  const giveUp = (reason: string): null => {
+/** Logs that the plugin of an entry is left out; for an optional one in one line, since the operator has allowed for it. */
+function logMissing({ use, optional }: PluginEntry, failure: Error, log: Logger): void {
+  if (optional === true)
     log.warn(
-      { plugin: use, reason },
+      { plugin: use, reason: firstLine(failure) },
       'an optional plugin could not be loaded: its actions and jobs do not run until the next start',
     );
-    return null;
-  };
-  if (loadFailure !== undefined) return giveUp(loadFailure);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await thread.start();
-    } catch (error) {
-      if (attempt < LOAD_ATTEMPTS) {
-        if (optional !== true)
-          log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
-        continue;
-      }
-      if (optional === true) return giveUp(firstLine(error));
-      log.error(
-        { err: error, plugin: use },
-        'a plugin could not be loaded: its actions and jobs do not run until the next start',
-      );
-      return null;
-    }
-  }
+  else
+    log.error(
+      { err: failure, plugin: use },
+      'a plugin could not be loaded: its actions and jobs do not run until the next start',
+    );
 }
 
 /** Shows the jobs of all queues as of the last second. */
