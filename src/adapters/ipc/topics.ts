@@ -26,10 +26,12 @@ export class Topics {
     this.#send = send;
   }
 
-  /** Starts to send: the relay is there. */
+  /** Starts to send, or starts over with all topics: the relay is there, or another one that knows of none. */
   connect(): void {
     this.#isConnected = true;
-    if (this.#changed.size > 0) this.#flush();
+    this.#unanswered.clear();
+    for (const name of this.#topics.keys()) this.#changed.add(name);
+    this.#flush();
   }
 
   /** Implements `Bus.subscribe`. */
@@ -75,6 +77,7 @@ export class Topics {
   }
 
   #flush(): void {
+    if (this.#changed.size === 0) return;
     const id = ++this.#lastId;
     const changed = [...this.#changed];
     this.#changed.clear();

@@ -1,0 +1,32 @@
+import t from 'tap';
+import { openRedis, openRedisShared } from '../../src/adapters/redis/open.ts';
+import type { Bus } from '../../src/ports/bus.ts';
+import { busConformance } from '../conformance/bus.ts';
+import { sharedConformance } from '../conformance/shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { skipWithout } from '../helpers/engines/instance.ts';
+import { REDIS, startRedis } from '../helpers/engines/redis.ts';
+
+const skip = skipWithout(...REDIS);
+
+if (skip !== false) t.plan(0, skip);
+else {
+  const redis = await startRedis(t);
+  let opened = 0;
+  /** A URL that no other case has. */
+  const ownUrl = (): string => `${redis.url}?prefix=case${opened++}`;
+
+  await sharedConformance(t, async () => {
+    const [url, clock] = [ownUrl(), new ManualClock(0)];
+    const [shared, peer] = await Promise.all([openRedisShared({ url, clock }), openRedisShared({ url, clock })]);
+    t.teardown(() => Promise.all([shared.close(), peer.close()]));
+    return { shared, peer, clock };
+  });
+
+  await busConformance(t, async (t): Promise<readonly [Bus, Bus, Bus]> => {
+    const url = ownUrl();
+    const [one, two, three] = await Promise.all([openRedis({ url }), openRedis({ url }), openRedis({ url })]);
+    t.teardown(() => Promise.all([one.close(), two.close(), three.close()]));
+    return [one.bus, two.bus, three.bus];
+  });
+}
