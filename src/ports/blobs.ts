@@ -45,11 +45,21 @@ export interface StagedBlob {
   discard(): Promise<void>;
 }
 
-/** An open blob. It stays readable when the blob is removed. */
+/**
+ * An open blob. It stays readable when the blob is removed, except that reads beyond its first 64 KiB may then reject if
+ * the store has no open files. They never return bytes of another blob.
+ */
 export interface BlobReader {
   /** Reads `length` bytes at `offset`, fewer only at the end. */
   read(offset: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
+}
+
+/** Returns the name of a blob, or the id of an environment. Throws if `Blobs` does not allow it. */
+export function checkedBlobName(name: string): string {
+  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name))
+    throw new TypeError(`invalid blob name or environment id: ${JSON.stringify(name)}`);
+  return name;
 }
 
 /**
@@ -71,12 +81,16 @@ export interface Blobs {
   open(environmentId: string, name: string): Promise<BlobReader>;
   /** Removes a blob; no effect if there is none. */
   remove(environmentId: string, name: string): Promise<void>;
-  /** Lists the names of all blobs of an environment, in no particular order. */
+  /**
+   * Lists the names of all blobs of an environment, in no particular order. Where the lists of a store lag, this one,
+   * `environments` and `removeAll` miss blobs that were committed a moment ago, and name blobs that were removed.
+   */
   list(environmentId: string): AsyncIterable<string>;
   /** Lists every environment that has blobs, and possibly some that had. */
   environments(): Promise<string[]>;
   /**
-   * Removes staged files to which nothing has been written for `ageMs`: their upload ended without commit or discard.
+   * Removes staged files to which nothing has been written for `ageMs`, or whose upload began so long ago, where the
+   * store does not say more: their upload ended without commit or discard.
    * With `dryRun` it only counts them. Returns their number.
    */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;

@@ -4,6 +4,7 @@ import {
   type BlobReader,
   type Blobs,
   type BlobStat,
+  checkedBlobName,
   RETENTION_TERM_MS,
   type RetentionLease,
   RetentionLostError,
@@ -146,7 +147,5 @@ export class MemoryBlobs implements Blobs {
 
 /** Throws if a name breaks the rules of the port. */
 function checkName(...names: readonly string[]): void {
-  for (const name of names)
-    if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name))
-      throw new TypeError(`invalid blob name or environment id: ${JSON.stringify(name)}`);
+  for (const name of names) checkedBlobName(name);
 }

@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { type FileHandle, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { CollabError } from '../../model/errors.ts';
-import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
+import {
+  type BlobReader,
+  type Blobs,
+  type BlobStat,
+  checkedBlobName,
+  type RetentionLease,
+  type StagedBlob,
+} from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
 import { createRetentionLease, RetentionLeases } from './retention-leases.ts';
 import { asStorageError, isMissing, readAt, LocalStagedBlob } from './local-staged-blob.ts';
+import { entries, requireFreeSpace, sweepFolder } from './staging-folder.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 
 /** Where blobs are stored. */
@@ -98,14 +104,7 @@ export class LocalBlobs implements Blobs {
 
   async sweepStaged(ageMs: number, dryRun = false): Promise<number> {
     const folder = join(this.#options.path, STAGING);
-    let swept = 0;
-    for (const { name } of await entries(folder)) {
-      const path = join(folder, name);
-      const changed = await stat(path).catch(() => null);
-      if (changed === null || Date.now() - changed.mtimeMs < ageMs) continue;
-      if (!dryRun) await rm(path, { force: true });
-      swept++;
-    }
+    const swept = await sweepFolder(folder, ageMs, dryRun);
     // Fails while there are files in it.
     if (!dryRun) await rmdir(folder).catch(() => undefined);
     return swept;
@@ -125,11 +124,11 @@ export class LocalBlobs implements Blobs {
   }
 
   #folderOf(environmentId: string): string {
-    return join(this.#options.path, checkedName(environmentId));
+    return join(this.#options.path, checkedBlobName(environmentId));
   }
 
   #fileOf(environmentId: string, name: string): string {
-    return join(this.#folderOf(environmentId), checkedName(name).slice(0, FOLDER_LETTERS), name);
+    return join(this.#folderOf(environmentId), checkedBlobName(name).slice(0, FOLDER_LETTERS), name);
   }
 
   async #moveIntoPlace(staged: string, file: string): Promise<void> {
@@ -163,9 +162,7 @@ export class LocalBlobs implements Blobs {
     const { path, minFreeBytes } = this.#options;
     const created = await makeFolder(path);
     if (created !== undefined) await this.#folders.sync(dirname(path));
-    const { bavail, bsize } = await statfs(path);
-    if (bavail * bsize < minFreeBytes)
-      throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');
+    await requireFreeSpace(path, minFreeBytes);
     this.#spaceCheckedAt = performance.now();
   }
 }
@@ -186,21 +183,4 @@ class LocalReader implements BlobReader {
   close(): Promise<void> {
     return this.#handle.close();
   }
-}
-
-/** The entries of a folder; none if it is missing. */
-async function entries(folder: string): Promise<Dirent[]> {
-  try {
-    return await readdir(folder, { withFileTypes: true });
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-/** Returns a name for use in a path. Throws if the port does not allow it: it could lead to another folder. */
-function checkedName(name: string): string {
-  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name))
-    throw new Error(`invalid blob name or environment id: ${JSON.stringify(name)}`);
-  return name;
 }

@@ -84,8 +84,8 @@ export class LocalStagedBlob implements StagedBlob {
   }
 }
 
-/** Opens a new file, and creates its folder if that is missing. */
-async function openNew(path: string): Promise<FileHandle> {
+/** Opens a new file, for reading and writing, and creates its folder if that is missing. */
+export async function openNew(path: string): Promise<FileHandle> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await open(path, 'wx+', 0o600);
