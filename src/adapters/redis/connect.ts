@@ -65,7 +65,8 @@ async function movedTo(connection: Connection, key: string): Promise<Endpoint | 
 }
 
 async function masterOf(target: Target, sentinel: Endpoint, name: string): Promise<Endpoint> {
-  const login = { username: undefined, password: target.sentinelPassword, database: 0, tls: target.tls };
+  const { tls, answerMs } = target;
+  const login = { username: undefined, password: target.sentinelPassword, database: 0, tls, answerMs };
   const connection = await Connection.open(sentinel, login);
   try {
     const answer = await connection.send(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]);

@@ -7,8 +7,6 @@ import { type Endpoint, refusal, type Target } from './target.ts';
 
 /** Milliseconds until a connection must be made and greeted. */
 export const CONNECT_MS = 2_000;
-/** Milliseconds until a command must have an answer. */
-export const ANSWER_MS = 1_500;
 /** Milliseconds without traffic after which the system looks whether the other end is still there. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -22,9 +20,9 @@ interface Greeting {
   readonly role: string;
 }
 
-type Login = Pick<Target, 'username' | 'password' | 'database' | 'tls'>;
+type Login = Pick<Target, 'username' | 'password' | 'database' | 'tls' | 'answerMs'>;
 
-function newClient(library: typeof Library, { host, port }: Endpoint, { tls, ...login }: Login) {
+function newClient(library: typeof Library, { host, port }: Endpoint, { tls, username, password, database }: Login) {
   const socket = {
     host,
     port,
@@ -33,7 +31,6 @@ function newClient(library: typeof Library, { host, port }: Endpoint, { tls, ...
     // Another connection is another client: so no command is ever sent twice, or to another server than the one before.
     reconnectStrategy: false as const,
   };
-  const { username, password, database } = login;
   return library.createClient({
     RESP: 3,
     name: 'collab',
@@ -53,13 +50,15 @@ function newClient(library: typeof Library, { host, port }: Endpoint, { tls, ...
 export class Connection {
   readonly endpoint: Endpoint;
   readonly #client: ReturnType<typeof newClient>;
+  readonly #answerMs: number;
   #sharded = false;
   #lost: ConnectionLost | undefined;
   #ended: (error: ConnectionLost) => void = () => {};
 
-  private constructor(client: ReturnType<typeof newClient>, endpoint: Endpoint) {
+  private constructor(client: ReturnType<typeof newClient>, endpoint: Endpoint, answerMs: number) {
     this.#client = client;
     this.endpoint = endpoint;
+    this.#answerMs = answerMs;
     client.on('error', (error) => this.end(error));
     client.on('end', () => this.end(new Error('the connection was closed')));
     // A slot of a cluster has moved to another node.
@@ -68,7 +67,7 @@ export class Connection {
 
   /** Connects within `CONNECT_MS`. Rejects with what the server or the system says. */
   static async open(endpoint: Endpoint, login: Login): Promise<Connection> {
-    const connection = new Connection(newClient(await load(), endpoint, login), endpoint);
+    const connection = new Connection(newClient(await load(), endpoint, login), endpoint, login.answerMs);
     try {
       await withTimeout(CONNECT_MS, connection.#client.connect(), () => {
         throw new Error(`no answer for ${CONNECT_MS / 1_000} s`);
@@ -96,7 +95,7 @@ export class Connection {
 
   /**
    * The answers to commands, sent together; of one that the server has refused, the error. Rejects with `ConnectionLost`
-   * if the connection is lost, also when there is no answer for `ANSWER_MS`, or one that says that this server does not
+   * if the connection is lost, also when there is no answer for `answerMs`, or one that says that this server does not
    * do its part now. Which commands took effect is unknown then.
    */
   async exchange(commands: readonly (readonly string[])[]): Promise<unknown[]> {
@@ -153,9 +152,9 @@ export class Connection {
     const timer = setTimeout(() => {
       // A process that was stopped finds its timers before the answers that have arrived meanwhile.
       setImmediate(() => {
-        if (!isAnswered) this.end(new Error(`no answer for ${ANSWER_MS / 1_000} s`));
+        if (!isAnswered) this.end(new Error(`no answer for ${this.#answerMs / 1_000} s`));
       });
-    }, ANSWER_MS);
+    }, this.#answerMs);
     try {
       return await work;
     } finally {

@@ -15,6 +15,8 @@ export interface RedisOptions {
   readonly onChange?: ((error: EngineError | null) => void) | undefined;
   /** The time of the memory, in place of that of the server: for tests. */
   readonly clock?: Pick<Clock, 'monotonic'> | undefined;
+  /** Milliseconds until a command must have an answer: for tests. */
+  readonly answerMs?: number | undefined;
   /** How often a process makes sure that it hears others, in milliseconds: for tests. */
   readonly beaconMs?: number | undefined;
 }
@@ -33,7 +35,7 @@ export interface OpenRedis {
  * @throws {EngineError} if the server cannot be used
  */
 export async function openRedis(options: RedisOptions): Promise<OpenRedis> {
-  const target = parseTarget(options.url);
+  const target = parseTarget(options.url, options.answerMs);
   const { link, shared } = await openMemory(target, options, () => bus.onCommandsUp());
   const bus = new RedisBus(link, () => connect(target), target.tag, options.beaconMs);
   const close = async (): Promise<void> => {
@@ -55,7 +57,7 @@ export async function openRedis(options: RedisOptions): Promise<OpenRedis> {
  * @throws {EngineError} if the server cannot be used
  */
 export async function openRedisShared(options: RedisOptions): Promise<RedisShared> {
-  return (await openMemory(parseTarget(options.url), options, () => {})).shared;
+  return (await openMemory(parseTarget(options.url, options.answerMs), options, () => {})).shared;
 }
 
 async function openMemory(

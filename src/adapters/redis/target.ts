@@ -28,7 +28,12 @@ export interface Target {
   readonly tag: string;
   /** `host:port/database`, for messages. */
   readonly label: string;
+  /** Milliseconds until a command must have an answer. */
+  readonly answerMs: number;
 }
+
+/** `Target.answerMs`, but in tests. */
+const ANSWER_MS = 1_500;
 
 const FORM = 'write it as redis://user:password@host:6379/0, with rediss:// for TLS';
 const PARTS = /^(redis|rediss|valkey|valkeys):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/;
@@ -51,7 +56,7 @@ export function addressOf({ host, port }: Endpoint): string {
  *
  * @throws {EngineError} without the password
  */
-export function parseTarget(text: string): Target {
+export function parseTarget(text: string, answerMs: number = ANSWER_MS): Target {
   const [matched, scheme = '', login, hosts = '', path = '', query] = PARTS.exec(text) ?? [];
   if (matched === undefined)
     throw refusal(`the URL cannot be parsed: ${FORM}, and special characters in the password as %XX`);
@@ -75,6 +80,7 @@ export function parseTarget(text: string): Target {
     sentinelPassword: parameters.get('sentinelPassword'),
     tag: `{${prefix}${database === 0 ? '' : `/${database}`}}`,
     label: `${endpoints.map(addressOf).join()}/${sentinel === undefined ? '' : `${sentinel}/`}${database}`,
+    answerMs,
   };
 }
 
