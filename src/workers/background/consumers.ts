@@ -11,7 +11,7 @@ import { isStoreError } from '../../model/errors.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import { type BatchConsumer, type Consumer, CONSUMER_NAME, retryDelay } from '../../domain/events/consumer.ts';
-import { openReader, type StreamReader, type StreamReaderDeps } from './stream-reader.ts';
+import { openReader, type StreamReader, type StreamReaderDeps } from './stream/stream-reader.ts';
 
 const MAX_CONCURRENCY = 64;
 
