@@ -9,7 +9,7 @@ import { EventDelivery } from './event-delivery.ts';
 import { EventLog } from './event-log.ts';
 import { Freshness } from './freshness.ts';
 import { endLogSnapshot, recordedGeneration } from '../env/log-file.ts';
-import { ValueCache } from './value-cache.ts';
+import { ValueCache } from '../../../lib/value-cache.ts';
 import { mergeRange, Memtable } from './memtable.ts';
 import { TableCache } from './table-cache.ts';
 

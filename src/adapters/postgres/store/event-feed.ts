@@ -1,0 +1,198 @@
+import { type ListenerErrors, Listeners } from '../../../lib/listeners.ts';
+import type { EventListener, Growth, StoredEvent } from '../../../ports/store.ts';
+import { quote } from '../connection.ts';
+import type { Pool } from '../pool.ts';
+import { INCARNATION } from './identity.ts';
+import type { AppendedEvent } from './commit-group.ts';
+
+/** What a feed needs of the store. */
+export interface FeedSource {
+  /** Throws if the database is not the one that was opened. */
+  requireSame(incarnation: string): void;
+  events(stream: string, since: number, limit: number, maxChars: number): Promise<StoredEvent[]>;
+}
+
+/** Milliseconds between a read and the poll that it causes, and at least between two polls that it causes. */
+const AFTER_READ_MS = 250;
+/** Milliseconds between two polls while nothing changes. */
+const QUIET_MS = 700;
+/** Polls that find nothing until the database counts as quiet. */
+const QUIET_POLLS = 8;
+const PAGE = 1_000;
+const PAGE_CHARS = 4_000_000;
+
+/**
+ * Calls the followers with the events of all processes, per stream in order. It knows the position up to which they
+ * have received each stream, and finds the streams that have grown by the transactions that were not visible to its
+ * last look: those that were running then, and those that have begun since. So nothing is missed when transactions
+ * commit in another order than they began, and one that somebody leaves open costs nothing.
+ */
+export class EventFeed {
+  readonly #pool: Pool;
+  readonly #source: FeedSource;
+  readonly #followers: Listeners<Parameters<EventListener>>;
+  /** Stream -> position of the last event that the followers have received; null for an end. */
+  readonly #positions = new Map<string, number | null>();
+  #snapshot = new Snapshot('1:1:');
+  #wanted = false;
+  #polling: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #polledAt = Number.NEGATIVE_INFINITY;
+  #foundNothing = 0;
+  #closed = false;
+
+  constructor(pool: Pool, source: FeedSource, faults: ListenerErrors) {
+    this.#pool = pool;
+    this.#source = source;
+    this.#followers = new Listeners(faults.report);
+  }
+
+  /** Reads the positions from which on the followers receive events. */
+  async begin(): Promise<void> {
+    const [snapshot, streams] = await this.#pool.run(
+      'select pg_current_snapshot(); select stream, last_seq from collab.streams where not ended',
+    );
+    this.#snapshot = new Snapshot(snapshot?.[0]?.[0] ?? '');
+    for (const [stream, seq] of streams ?? []) this.#positions.set(stream ?? '', Number(seq));
+  }
+
+  /** As `Store.follow`. */
+  follow(listener: EventListener): () => void {
+    return this.#followers.add(listener);
+  }
+
+  /** Hands on the events of a commit of this process. */
+  committed(growth: Growth, events: readonly AppendedEvent[]): void {
+    let gap = false;
+    for (const { stream, seq, text } of events) gap = !this.#receive(stream, { seq, text }) || gap;
+    for (const [stream, seq] of growth) if (seq === null) this.#end(stream);
+    if (gap) this.poll(null);
+  }
+
+  /** As `Store.poll`. */
+  poll(growth: Growth | null): void {
+    if (this.#closed || (growth !== null && this.#covers(growth))) return;
+    const quiet = growth === null && this.#foundNothing >= QUIET_POLLS;
+    const wait = quiet ? this.#polledAt + QUIET_MS - performance.now() : 0;
+    if (wait <= 0) this.#pollNow();
+    else this.#pollIn(wait);
+  }
+
+  /** Has the followers called with what a read may have shown. */
+  afterRead(): void {
+    if (this.#followers.size > 0 && !this.#closed) this.#pollIn(AFTER_READ_MS);
+  }
+
+  /** Ends the polls, and resolves once none is running. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#polling;
+  }
+
+  #covers(growth: Growth): boolean {
+    for (const [stream, seq] of growth) {
+      const position = this.#positions.get(stream);
+      if (position !== null && (seq === null || position === undefined || position < seq)) return false;
+    }
+    return true;
+  }
+
+  #pollIn(ms: number): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => this.#pollNow(), ms);
+    this.#timer.unref();
+  }
+
+  #pollNow(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#closed) return;
+    this.#wanted = true;
+    this.#polling ??= this.#run().finally(() => (this.#polling = undefined));
+  }
+
+  async #run(): Promise<void> {
+    // In another callback, so that a follower that polls is not called again before it returns.
+    await Promise.resolve();
+    while (this.#wanted && !this.#closed) {
+      this.#wanted = false;
+      this.#polledAt = performance.now();
+      try {
+        this.#foundNothing = (await this.#look()) ? 0 : this.#foundNothing + 1;
+      } catch {
+        // The database cannot be reached. The next poll looks from the same snapshot.
+        return;
+      }
+    }
+  }
+
+  /** Returns whether any stream has changed. */
+  async #look(): Promise<boolean> {
+    const [state, changed] = await this.#pool.run(
+      `select pg_current_snapshot(), ${INCARNATION};
+      select stream, last_seq, ended from collab.streams where ${this.#snapshot.hides('commit')}`,
+    );
+    const [snapshot, incarnation] = state?.[0] ?? [];
+    this.#source.requireSame(incarnation ?? '');
+    for (const [stream, last, ended] of changed ?? []) {
+      if (ended === 't') this.#end(stream ?? '');
+      else await this.#fetch(stream ?? '', Number(last));
+    }
+    // Only now: what could not be fetched is found again.
+    this.#snapshot = new Snapshot(snapshot ?? '');
+    return changed !== undefined && changed.length > 0;
+  }
+
+  async #fetch(stream: string, last: number): Promise<void> {
+    if (this.#followers.size === 0) return this.#advance(stream, last);
+    for (;;) {
+      const position = this.#positions.get(stream) ?? 0;
+      if (this.#positions.get(stream) === null || position >= last) return;
+      const events = await this.#source.events(stream, position, PAGE, PAGE_CHARS);
+      // Events were deleted before they were read here, or the stream has ended: the next look says so.
+      if (events.length === 0) return this.#advance(stream, last);
+      for (const event of events) this.#receive(stream, event, true);
+    }
+  }
+
+  #advance(stream: string, last: number): void {
+    const position = this.#positions.get(stream);
+    if (position !== null && (position ?? 0) < last) this.#positions.set(stream, last);
+  }
+
+  /** Hands an event on if it is the next one, or the next one that is kept. Returns false if others are missing. */
+  #receive(stream: string, event: StoredEvent, isNextKept = false): boolean {
+    const position = this.#positions.get(stream) ?? 0;
+    if (this.#positions.get(stream) === null || event.seq <= position) return true;
+    if (event.seq > position + 1 && !isNextKept) return false;
+    this.#positions.set(stream, event.seq);
+    this.#followers.call(stream, event);
+    return true;
+  }
+
+  #end(stream: string): void {
+    if (this.#positions.get(stream) === null) return;
+    this.#positions.set(stream, null);
+    this.#followers.call(stream, null);
+  }
+}
+
+/** Which transactions were visible at a moment: `xmin:xmax:xip_list` of `pg_current_snapshot`. */
+class Snapshot {
+  readonly #next: string;
+  readonly #running: readonly string[];
+
+  constructor(text: string) {
+    const [, next = '1', running = ''] = text.split(':');
+    this.#next = next;
+    this.#running = running === '' ? [] : running.split(',');
+  }
+
+  /** SQL: whether the transaction in a column was not visible. */
+  hides(column: string): string {
+    const later = `${column} >= ${quote(this.#next)}::xid8`;
+    if (this.#running.length === 0) return later;
+    return `(${later} or ${column} = any('{${this.#running.join()}}'::xid8[]))`;
+  }
+}

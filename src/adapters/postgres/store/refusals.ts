@@ -1,0 +1,38 @@
+import { firstLine } from '../../../lib/thrown.ts';
+import { CollabError } from '../../../model/errors.ts';
+import { faultOf, sqlState } from '../faults.ts';
+
+/** What a client is told of a read that failed: `storage_failed`. Refusals stay as they are. */
+export function readRefusal(error: unknown): Error {
+  if (error instanceof CollabError) return error;
+  return refusal(error, 'nothing was read, try again');
+}
+
+/**
+ * What a client is told of a commit that failed: `storage_full` if the database has no space left, otherwise
+ * `storage_failed`. Refusals stay as they are.
+ *
+ * @param unknown whether it may have happened nevertheless
+ */
+export function commitRefusal(error: unknown, unknown: boolean): Error {
+  if (error instanceof CollabError) return error;
+  if (faultOf(error) === 'full')
+    return caused(new CollabError('storage_full', 'The disk of the database is full: nothing was written'), error);
+  return refusal(error, unknown ? 'the change was not confirmed' : 'nothing was written, try again');
+}
+
+function refusal(error: unknown, outcome: string): CollabError {
+  const state = sqlState(error);
+  const what =
+    faultOf(error) === 'refused' ? `refuses this (SQLSTATE ${state ?? 'unknown'})` : 'cannot be reached at the moment';
+  return caused(new CollabError('storage_failed', `The database ${what}: ${outcome}`), error);
+}
+
+function caused(refused: CollabError, cause: unknown): CollabError {
+  return Object.assign(refused, { cause });
+}
+
+/** The message of an error for a log of operators: of the cause that a refusal has. */
+export function causeOf(error: unknown): string {
+  return firstLine(error instanceof Error && error.cause !== undefined ? error.cause : error);
+}

@@ -1,0 +1,91 @@
+import type { Entry, RangeOptions, Reader, RenderEvent, Transaction } from '../../../ports/store.ts';
+
+/** A record as it was read: its value and version; null if there was none. */
+export interface VersionedValue {
+  readonly value: string;
+  readonly version: string;
+}
+
+/** A record that a transaction has read and that guards it. */
+export interface GuardedRead {
+  readonly partition: string;
+  readonly key: string;
+  /** Null if there was no record. */
+  readonly version: string | null;
+}
+
+/** A buffered write: a `value` (undefined: delete), or a `change` to be evaluated at commit. */
+export type Operation =
+  | {
+      readonly partition: string;
+      readonly key: string;
+      readonly value: string | undefined;
+      readonly change?: undefined;
+    }
+  | {
+      readonly partition: string;
+      readonly key: string;
+      readonly value?: undefined;
+      readonly change: (current: string | undefined) => string | undefined;
+    };
+
+/** An event to append to a stream; `render` is null for the end of the stream. */
+export interface Emission {
+  readonly stream: string;
+  readonly render: RenderEvent | null;
+}
+
+/** Reads of `PostgresTransaction`. */
+export interface GuardedReader extends Reader {
+  getVersioned(partition: string, key: string): Promise<VersionedValue | null>;
+}
+
+/** The reads and buffered writes of one run of a transaction's work. */
+export class PostgresTransaction implements Transaction {
+  readonly reads: GuardedRead[] = [];
+  readonly operations: Operation[] = [];
+  readonly emissions: Emission[] = [];
+  readonly unguarded: Reader;
+  readonly #reader: GuardedReader;
+
+  /** @param reader reads of the store as of now */
+  constructor(reader: GuardedReader) {
+    this.#reader = reader;
+    this.unguarded = reader;
+  }
+
+  /** Whether there is anything to commit. */
+  get writes(): boolean {
+    return this.operations.length > 0 || this.emissions.length > 0;
+  }
+
+  async get(partition: string, key: string): Promise<string | undefined> {
+    const read = await this.#reader.getVersioned(partition, key);
+    this.reads.push({ partition, key, version: read?.version ?? null });
+    return read?.value;
+  }
+
+  range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    return this.#reader.range(partition, options);
+  }
+
+  put(partition: string, key: string, value: string): void {
+    this.operations.push({ partition, key, value });
+  }
+
+  delete(partition: string, key: string): void {
+    this.operations.push({ partition, key, value: undefined });
+  }
+
+  update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void {
+    this.operations.push({ partition, key, change });
+  }
+
+  emit(stream: string, render: RenderEvent): void {
+    this.emissions.push({ stream, render });
+  }
+
+  endStream(stream: string): void {
+    this.emissions.push({ stream, render: null });
+  }
+}
