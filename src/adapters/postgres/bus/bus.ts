@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { BatchQueue } from '../../../lib/concurrency/batch-queue.ts';
+import { MergeQueue } from '../../../lib/concurrency/merge-queue.ts';
+import { randomSecret } from '../../../lib/ids.ts';
+import {
+  type Announcement,
+  type Bus,
+  laterPosition,
+  MAX_ANNOUNCED,
+  MAX_WAITING,
+  type Publication,
+} from '../../../ports/bus.ts';
+import type { EngineOption } from '../../../ports/engine-error.ts';
+import { Topics } from '../../ipc/topics.ts';
+import { openingError } from '../faults.ts';
+import { Link } from '../link.ts';
+import { parseTarget } from '../target.ts';
+import { Listener, type ListenerBounds } from './listener.ts';
+import { Notifier } from './notifier.ts';
+import { Assembler, type MessageKind, payloadsOf } from './payloads.ts';
+
+/** How `openPostgresBus` opens a bus. */
+export interface PostgresBusOptions {
+  /** The option that has the URL, which messages name. */
+  readonly option: EngineOption;
+  /** `postgres://…` of the server itself: through a pooler in transaction mode nothing is heard. */
+  readonly url: string;
+  /** Whether the process may subscribe to topics; true when absent. Another one does not hear publications. */
+  readonly subscribes?: boolean | undefined;
+  /**
+   * Called when notifications do not arrive any more, with one line that says why and what that means, and with null
+   * whenever they do.
+   */
+  readonly onTrouble?: ((message: string | null) => void) | undefined;
+  /** Other bounds, for tests. */
+  readonly bounds?: Partial<ListenerBounds> | undefined;
+}
+
+/** A bus with an end. */
+export interface PostgresBus extends Bus {
+  /** Whether what other processes send arrives. Otherwise only what the store looks for by itself is delivered. */
+  readonly isHearing: boolean;
+  /** Ends it, after what was sent before. Publish and announce nothing afterwards. */
+  close(): Promise<void>;
+}
+
+const BOUNDS: ListenerBounds = { beaconMs: 10_000, deafMs: 5_000, retryDeafMs: 60_000 };
+/** Milliseconds for which opening waits until notifications arrive. */
+const OPEN_MS = 2_000;
+/** Milliseconds before anything is sent after a failure. */
+const PAUSE_MS = 500;
+
+const GROWTH = 'collab_growth';
+const TOPICS = 'collab_topics';
+
+/**
+ * Opens a bus by LISTEN and NOTIFY of a PostgreSQL, over two connections of this process: one that hears, and one that
+ * sends, in transactions of their own. Throws an `EngineError`.
+ *
+ * A process hears what it sends itself, too, and drops it; whether it does shows that it hears anything at all. While it
+ * does not, publications are lost, and new subscriptions are not ready. Afterwards every listener is told that any
+ * stream may have grown.
+ */
+export async function openPostgresBus(options: PostgresBusOptions): Promise<PostgresBus> {
+  const { option, url, subscribes = true, onTrouble = () => {} } = options;
+  const target = parseTarget(option, url);
+  const sender = randomSecret(9);
+  const notifier = new Notifier(new Link(target, 'collab bus'));
+  const assembler = new Assembler();
+  const announceListeners = new Set<(announcement: Announcement) => void>();
+  /** Whether an announcement could not be sent. */
+  let isBehind = false;
+  let onFirst = (): void => {};
+  const first = new Promise<void>((resolve) => (onFirst = resolve));
+
+  const send = async (channel: string, kind: MessageKind, text: string): Promise<void> => {
+    await notifier.send(payloadsOf({ sender, kind, text }).map((payload) => ({ channel, payload })));
+    if (!isBehind) return;
+    isBehind = false;
+    announcements.add(null);
+  };
+  const pause = (): Promise<void> => delay(PAUSE_MS, undefined, { ref: false });
+  const announcements = new MergeQueue<number | null>(
+    (streams, sent) => {
+      const text = JSON.stringify(streams === null ? null : [...streams]);
+      const failed = (): Promise<void> => {
+        isBehind = true;
+        return pause();
+      };
+      void send(GROWTH, 'announce', text).catch(failed).then(sent);
+    },
+    laterPosition,
+    MAX_ANNOUNCED,
+  );
+  const batches = new BatchQueue<Publication>(
+    (publications, sent) => {
+      const text = JSON.stringify(publications.map(({ topic, text }) => [topic, text]));
+      void send(TOPICS, 'publish', text).catch(pause).then(sent);
+    },
+    ({ topic, text }) => topic.length + text.length,
+    MAX_WAITING,
+  );
+
+  const topics: Topics = new Topics(({ id }) => {
+    // Every publication arrives here; who has subscribed to its topic is looked for then.
+    if (listener.isHearing) topics.answered(id);
+  });
+  const receive = (payload: string): void => {
+    if (payload.startsWith(`${sender} `)) return listener.heardOwn();
+    const message = assembler.add(payload);
+    if (message === null || message.kind === 'beacon') return;
+    const data: unknown = JSON.parse(message.text);
+    if (message.kind === 'publish') for (const [topic, text] of data as [string, string][]) topics.receive(topic, text);
+    else for (const told of announceListeners) told(data === null ? null : new Map(data as [string, number | null][]));
+  };
+  const listener = new Listener({
+    target,
+    channels: subscribes ? [GROWTH, TOPICS] : [GROWTH],
+    bounds: { ...BOUNDS, ...options.bounds },
+    sendBeacon: () => send(GROWTH, 'beacon', ''),
+    onPayload: receive,
+    onHearing: () => {
+      assembler.clear();
+      for (const told of announceListeners) told(null);
+      topics.connect();
+      onFirst();
+      onTrouble(null);
+    },
+    onDeaf: (reason) => {
+      onFirst();
+      onTrouble(
+        `PostgreSQL at ${target.label}: this process does not hear the others (${reason}). Until it does, changes ` +
+          'made by others reach its sockets when it next looks for them, and cursors and typing are missing',
+      );
+    },
+  });
+
+  try {
+    await listener.start();
+  } catch (error) {
+    listener.close();
+    await notifier.close();
+    throw openingError(target, error);
+  }
+  await Promise.race([first, delay(OPEN_MS, undefined, { ref: false })]);
+
+  return {
+    announce: (announcement) => announcements.add(announcement),
+    onAnnounce(told) {
+      announceListeners.add(told);
+      return () => void announceListeners.delete(told);
+    },
+    publish: (publication) => batches.add(publication),
+    subscribe(topic, told) {
+      if (!subscribes) throw new Error('this process was to subscribe to no topic');
+      return topics.subscribe(topic, told);
+    },
+    get isHearing() {
+      return listener.isHearing;
+    },
+    async close() {
+      listener.close();
+      await notifier.close();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import t from 'tap';
+import { openPostgresShared } from '../../src/adapters/postgres/shared/shared.ts';
+import { sharedConformance } from '../conformance/shared.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { skipWithout } from '../helpers/engines/instance.ts';
+import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+
+const skip = skipWithout(...POSTGRES);
+
+/** Tables of shared memory. */
+const TABLES = ['windows', 'budgets', 'leases', 'counts', 'records', 'senders', 'clock'];
+
+if (skip !== false) t.plan(0, skip);
+else {
+  const postgres = await startPostgres(t);
+  const truncate = `truncate ${TABLES.map((name) => `collab.shared_${name}`).join()}`;
+
+  await sharedConformance(t, async () => {
+    const clock = new ManualClock(0);
+    const options = { option: 'store.url', url: postgres.url, now: () => clock.monotonic() } as const;
+    const [shared, peer] = await Promise.all([openPostgresShared(options), openPostgresShared(options)]);
+    postgres.sql(truncate);
+    t.teardown(() => Promise.all([shared.close(), peer.close()]));
+    const stored = (): number =>
+      ['leases', 'counts', 'records'].reduce(
+        (sum, name) => sum + Number(postgres.sql(`select count(*) from collab.shared_${name}`)),
+        0,
+      );
+    return { shared, peer, clock, stored };
+  });
+}
