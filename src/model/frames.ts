@@ -85,7 +85,8 @@ export interface CursorPosition {
 
 /** `data` of the frames about a room, which are not stored and have no `seq`. */
 export interface RoomFrameData {
-  'presence.snapshot': { readonly roomId: string; readonly items: readonly PresenceRow[] };
+  /** `partial` as in `GET /rooms/:roomId/presence`. */
+  'presence.snapshot': { readonly roomId: string; readonly items: readonly PresenceRow[]; readonly partial?: true };
   'presence.joined': PresenceRow;
   'presence.updated': PresenceRow;
   'presence.left': { readonly userId: string };

@@ -123,6 +123,16 @@ export interface Shared {
   sweep(idleMs: number): Promise<void>;
   /** Frees what ended processes have held in the memory itself; called with the maintenance of the store. */
   maintain(): Promise<void>;
+  /**
+   * Whether what is read is of this process alone, because the memory is on another machine and cannot be reached.
+   * Absent for a memory that cannot be out of reach.
+   */
+  isPartial?(): boolean;
+  /**
+   * Whether an owner should renew its lease now, not when it is due, because a memory on another machine was or is out
+   * of reach. Absent as above.
+   */
+  wantsRenewal?(): boolean;
   /** Closes the memory after the calls that were made before. Call nothing afterwards. */
   close(): Promise<void>;
 }

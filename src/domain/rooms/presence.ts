@@ -122,6 +122,11 @@ export async function deleteDisconnected(ctx: Context, key: string, userId: stri
   return disconnected.map(({ name }) => name);
 }
 
+/** `partial` if the users of other processes are missing, because shared memory cannot be reached; otherwise nothing. */
+export function partialOf({ shared }: Context): { readonly partial?: true } {
+  return (shared.isPartial?.() ?? false) ? { partial: true } : {};
+}
+
 /** The users who are in a room now, in the order in which they joined. */
 export async function presentUsers(ctx: Context, key: string): Promise<PresentUser[]> {
   return groupByUser(await listMemberships(ctx, key));
@@ -172,8 +177,8 @@ export function presenceOf(user: PresentUser, { name, avatarUrl }: Profile): Pre
 }
 
 /**
- * The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room. Throws `forbidden`,
- * `invalid_request`.
+ * The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room, with `partial` if that is so.
+ * Throws `forbidden`, `invalid_request`.
  */
 export async function listPresence(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireRead(actor, roomId);
@@ -186,7 +191,7 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
       return profile === null ? null : presenceOf(user, profile);
     }),
   );
-  return JSON.stringify({ items: rows.filter((row) => row !== null) });
+  return JSON.stringify({ items: rows.filter((row) => row !== null), ...partialOf(ctx) });
 }
 
 /**

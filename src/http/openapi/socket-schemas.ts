@@ -114,7 +114,10 @@ export const frameSchemas: Readonly<Record<string, TSchema>> = {
     type: Type.Literal('token.expiring'),
     data: Type.Object({ tokenExpiresAt: Type.String() }),
   }),
-  'presence.snapshot': roomFrame('presence.snapshot', Type.Object({ roomId: Type.String(), items: Type.Array(row) })),
+  'presence.snapshot': roomFrame(
+    'presence.snapshot',
+    Type.Object({ roomId: Type.String(), items: Type.Array(row), partial: Type.Optional(Type.Literal(true)) }),
+  ),
   'presence.joined': roomFrame('presence.joined', row),
   'presence.updated': roomFrame('presence.updated', row),
   'presence.left': roomFrame('presence.left', Type.Object({ userId: Type.String() })),

@@ -3,6 +3,7 @@ import type { Context } from '../../domain/context.ts';
 import {
   listMemberships,
   membershipOf,
+  partialOf,
   type PresentUser,
   type Profile,
   profileOf,
@@ -168,10 +169,11 @@ export class RoomPresence {
 
   #sendSnapshots(requests: readonly SnapshotRequest[]): void {
     if (requests.length === 0) return;
-    const { channel, roomId } = this.#options;
+    const { ctx, channel, roomId } = this.#options;
+    const { partial = false } = partialOf(ctx);
     const snapshot = this.#frame(
       'presence.snapshot',
-      `{"roomId":${JSON.stringify(roomId)},"items":${this.#view.items}}`,
+      `{"roomId":${JSON.stringify(roomId)},"items":${this.#view.items}${partial ? ',"partial":true' : ''}}`,
     );
     const encoded = wireText(snapshot);
     if (encoded.length > MAX_REPLY_BYTES) {

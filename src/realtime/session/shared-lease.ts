@@ -24,9 +24,11 @@ export class SharedLease {
     this.#begin().catch((error: unknown) => this.#warn(error));
   }
 
-  /** Renews the lease if that is due. `now` is `Clock.monotonic`. */
+  /** Renews the lease if that is due, or the memory asks for it. `now` is `Clock.monotonic`. */
   tick(now: number): void {
-    if (this.#isRenewing || now - this.#renewedAt < RENEW_MS) return;
+    if (this.#isRenewing) return;
+    const isDue = now - this.#renewedAt >= RENEW_MS;
+    if (!isDue && this.#services.ctx.shared.wantsRenewal?.() !== true) return;
     this.#renewedAt = now;
     this.#isRenewing = true;
     this.#renew()
@@ -36,11 +38,20 @@ export class SharedLease {
 
   async #renew(): Promise<void> {
     const { ctx, owner, log } = this.#services;
+    const wasPartial = ctx.shared.isPartial?.() ?? false;
     if (await ctx.shared.renewLease(owner)) return;
-    log.warn(
-      `this worker could not renew its lease in shared memory for ${LEASE_MS / 1_000} s, as after it was stopped or ` +
-        'very busy: meanwhile its users were not shown as present, and its sockets not counted. Both are again',
-    );
+    if (ctx.shared.isPartial?.() ?? false)
+      log.warn(
+        'shared memory cannot be reached: until it can be, this worker shows its own users as present only, counts its ' +
+          'own sockets only, and allows its share of each rate limit',
+      );
+    else if (wasPartial) log.warn('shared memory can be reached again: this worker uses it as before');
+    else
+      log.warn(
+        `this worker had no lease in shared memory any more, which lasts ${LEASE_MS / 1_000} s, as after it was ` +
+          'stopped, very busy or cut off: meanwhile its users may not have been shown as present, nor its sockets ' +
+          'counted. Both are again',
+      );
     await this.#begin();
   }
 

@@ -71,10 +71,12 @@ export const roomRoutes: readonly Route[] = [
     operationId: 'rooms.presence',
     summary: 'List the users in a room',
     description:
-      'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist.',
+      'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist. `partial` is true while the server cannot reach its shared memory on another machine: then the users of other servers, and of its other processes, are missing.',
     credential: 'secret',
     access: 'read',
-    responses: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
+    responses: {
+      200: Type.Object({ items: Type.Array(namedSchemas.Presence), partial: Type.Optional(Type.Literal(true)) }),
+    },
     errors: ['invalid_request'],
     handle: async (request) => ok(await listPresence(request.ctx, request.actor, request.param('roomId'))),
   },
