@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { MEGABYTE } from '../../lib/bytes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';
 import {
@@ -26,8 +27,11 @@ export interface StagingOptions {
   readonly folder: string;
   /** Nothing is staged while its disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;
+  /** Larger blobs are uploaded in parts of this size; 8 MiB if absent. Stores demand at least 5 MiB. */
+  readonly partBytes?: number;
 }
 
+const PART_BYTES = 8 * MEGABYTE;
 const FILES = 'files/';
 const SPACE_CHECK_MS = 1_000;
 const REMOVALS = 8;
@@ -55,7 +59,8 @@ export class S3Blobs implements Blobs {
   async stage(environmentId: string, name: string): Promise<StagedBlob> {
     const key = keyOf(environmentId, name);
     if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) await this.#checkSpace();
-    return S3StagedBlob.create(this.#client, key, join(this.#staging.folder, randomBytes(12).toString('hex')));
+    const { folder, partBytes = PART_BYTES } = this.#staging;
+    return S3StagedBlob.create(this.#client, key, { path: join(folder, randomBytes(12).toString('hex')), partBytes });
   }
 
   async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {

@@ -8,7 +8,7 @@ export interface ObjectRange {
   readonly bytes: Buffer;
   /** Of the whole object. */
   readonly size: number;
-  /** Distinguishes contents under one key; empty if the store has none. */
+  /** Distinguishes contents under one key. */
   readonly tag: string;
 }
 
@@ -23,7 +23,7 @@ export interface Listing {
 /** The size of an object; undefined if there is none. */
 export async function sizeOf(client: S3Client, key: string): Promise<number | undefined> {
   try {
-    const { headers } = await client.send({ method: 'HEAD', key });
+    const { headers } = await client.send({ method: 'HEAD', key, check: requireTag });
     return Number(headers['content-length'] ?? 0);
   } catch (error) {
     if (error instanceof S3Failure && error.isMissing) return undefined;
@@ -60,7 +60,9 @@ export async function readRange(
 }
 
 /** Throws if the answer has other bytes than were asked for. */
-function rangeOf({ status, headers, body }: HttpAnswer, offset: number, length: number): ObjectRange {
+function rangeOf(answer: HttpAnswer, offset: number, length: number): ObjectRange {
+  requireTag(answer);
+  const { status, headers, body } = answer;
   const tag = headers.etag ?? '';
   // Some stores answer so when the range covers the whole object.
   if (status === 200 && offset === 0) {
@@ -78,7 +80,7 @@ function rangeOf({ status, headers, body }: HttpAnswer, offset: number, length: 
 
 /** Writes an object as a whole. */
 export async function putObject(client: S3Client, key: string, body: HashedBody): Promise<void> {
-  await client.send({ method: 'PUT', key, body });
+  await client.send({ method: 'PUT', key, body, check: requireTag });
 }
 
 /** Removes an object; no effect if there is none. */
@@ -108,6 +110,11 @@ export async function* listObjects(client: S3Client, prefix: string, delimiter =
     const next = textOf(xml, 'NextContinuationToken');
     token = textOf(xml, 'IsTruncated') === 'true' && next !== undefined ? unescapeXml(next) : undefined;
   } while (token !== undefined);
+}
+
+/** Checks that an answer is of a store: it has the tag of an object, which the page of a proxy has not. */
+export function requireTag({ headers }: HttpAnswer): void {
+  if (headers.etag === undefined) throw new ConnectionFailure('the answer is not of an object store: it has no ETag');
 }
 
 /** Checks that an answer is XML with this root and has its end. An `Error` in an answer of 200 is a failure. */

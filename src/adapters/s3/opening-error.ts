@@ -10,9 +10,13 @@ export function openingError(error: unknown, location: S3Location): unknown {
     new EngineError('blobs.url', `${where}: ${what}`, { retry, cause: error });
   if (error instanceof CredentialFailure) return refuse(error.message, error.isTransient);
   if (error instanceof ConnectionFailure) {
+    if (/EPROTO|^ERR_SSL/.test(error.code))
+      return refuse(
+        `it does not speak TLS as expected (${error.message}): check the port, and http or https, of blobs.endpoint`,
+      );
     if (isTlsFailure(error.code))
       return refuse(
-        `the certificate is not trusted (${error.message}): set NODE_EXTRA_CA_CERTS to the file of its authority, or mend blobs.endpoint`,
+        `its certificate is not trusted (${error.message}): set NODE_EXTRA_CA_CERTS to the file of its authority, or check blobs.endpoint`,
       );
     return refuse(`no answer (${error.message}): check that it runs, and blobs.endpoint`, true);
   }

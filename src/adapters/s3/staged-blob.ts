@@ -9,9 +9,15 @@ import { putObject } from './objects.ts';
 import { PartsUpload } from './parts-upload.ts';
 import { asBlobError } from './refusals.ts';
 
-/** Of each part but the last one; a smaller blob is one request. */
-export const PART_BYTES = 8 * 1024 * 1024;
 const PIECE_BYTES = 128 * 1024;
+
+/** How a blob is staged. */
+export interface StagedBlobOptions {
+  /** Of its file, which does not exist. */
+  readonly path: string;
+  /** The size of each part but the last one; a smaller blob is one request. */
+  readonly partBytes: number;
+}
 
 /**
  * A blob in a file of this machine. Its parts are uploaded while it is written, and its last bytes when it is
@@ -22,6 +28,7 @@ export class S3StagedBlob implements StagedBlob {
   readonly #key: string;
   readonly #path: string;
   readonly #handle: FileHandle;
+  readonly #partBytes: number;
   readonly #parts: PartsUpload;
   /** Of the part that is being written. */
   #hash: Hash = createHash('sha256');
@@ -32,18 +39,19 @@ export class S3StagedBlob implements StagedBlob {
   #isSpoilt = false;
   #isCommitted = false;
 
-  private constructor(client: S3Client, key: string, path: string, handle: FileHandle) {
+  private constructor(client: S3Client, key: string, { path, partBytes }: StagedBlobOptions, handle: FileHandle) {
     this.#client = client;
     this.#key = key;
     this.#path = path;
     this.#handle = handle;
+    this.#partBytes = partBytes;
     this.#parts = new PartsUpload(client, key);
   }
 
-  /** Creates the file at `path`. Rejects with `storage_full` or `storage_failed` if the disk refuses. */
-  static async create(client: S3Client, key: string, path: string): Promise<S3StagedBlob> {
+  /** Creates the file. Rejects with `storage_full` or `storage_failed` if the disk refuses. */
+  static async create(client: S3Client, key: string, options: StagedBlobOptions): Promise<S3StagedBlob> {
     try {
-      return new S3StagedBlob(client, key, path, await openNew(path));
+      return new S3StagedBlob(client, key, options, await openNew(options.path));
     } catch (error) {
       throw asStorageError(error);
     }
@@ -58,8 +66,8 @@ export class S3StagedBlob implements StagedBlob {
     }
     for (let rest = chunk; rest.length > 0;) {
       // Not earlier: until there is one byte more, it may be the whole blob.
-      if (this.#size - this.#partStart === PART_BYTES) this.#parts.add(this.#endPart());
-      const taken = rest.subarray(0, this.#partStart + PART_BYTES - this.#size);
+      if (this.#size - this.#partStart === this.#partBytes) this.#parts.add(this.#endPart());
+      const taken = rest.subarray(0, this.#partStart + this.#partBytes - this.#size);
       this.#hash.update(taken);
       this.#size += taken.length;
       rest = rest.subarray(taken.length);

@@ -24,9 +24,15 @@ export interface BucketAnswer {
   readonly body?: Buffer | string;
 }
 
-const MIN_PART = 5 * 1024 * 1024;
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-const tagOf = (body: Buffer): string => `"${createHash('md5').update(body).digest('hex')}"`;
+
+const tags = new WeakMap<Buffer, string>();
+function tagOf(body: Buffer): string {
+  const tag = tags.get(body) ?? `"${createHash('md5').update(body).digest('hex')}"`;
+  tags.set(body, tag);
+  return tag;
+}
+
 const xml = (text: string): BucketAnswer => ({
   status: 200,
   headers: { 'content-type': 'application/xml' },
@@ -37,6 +43,8 @@ const xml = (text: string): BucketAnswer => ({
 export class Bucket {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, Upload>();
+  /** The least size of a part that is not the last one. */
+  minPart = 5 * 1024 * 1024;
   /** How many keys a page of a list has. */
   pageSize = 3;
   /** What lists show, while they lag; null while they are up to date. */
@@ -138,7 +146,7 @@ export class Bucket {
       parts.push(part);
     }
     if (parts.length === 0) return { status: 400, code: 'MalformedXML' };
-    if (parts.slice(0, -1).some((part) => part.length < MIN_PART)) return { status: 400, code: 'EntityTooSmall' };
+    if (parts.slice(0, -1).some((part) => part.length < this.minPart)) return { status: 400, code: 'EntityTooSmall' };
     this.uploads.delete(id);
     this.objects.set(key, Buffer.concat(parts));
     return xml(`<CompleteMultipartUploadResult><Key>${escape(key)}</Key></CompleteMultipartUploadResult>`);

@@ -7,12 +7,27 @@ import { type AcceptedKeys, checkSignature, type Refusal } from './signature-che
 
 /**
  * What a server does to a request instead of answering it: an error; no answer; a connection that is cut while the body
- * is sent, after the request has taken effect, or in the middle of the answer; an error in an answer that begins with
- * 200.
+ * is sent, after the request has taken effect, or in the middle of the answer; an error in an answer of 200; an answer of
+ * something else.
  */
 export type Fault =
-  | { readonly kind: 'refuse'; readonly status: number; readonly code: string; readonly retryAfter?: number }
+  | { readonly kind: 'refuse'; readonly status: number; readonly code: string; readonly extra?: string }
   | { readonly kind: 'hang' | 'cut body' | 'cut after' | 'cut answer' | 'error in 200' | 'garbage' };
+
+/** No answer that is of use, to any request. */
+export const refusals: readonly Fault[] = [
+  { kind: 'refuse', status: 500, code: 'InternalError' },
+  { kind: 'refuse', status: 503, code: 'SlowDown' },
+  { kind: 'hang' },
+];
+/** What can happen to a request with a body, and what to one whose answer has a body. */
+export const writeFaults: readonly Fault[] = [...refusals, { kind: 'cut body' }, { kind: 'cut after' }];
+export const readFaults: readonly Fault[] = [...refusals, { kind: 'cut answer' }, { kind: 'garbage' }];
+
+/** A fault for the name of a test. */
+export function described(fault: Fault): string {
+  return fault.kind === 'refuse' ? `${fault.status} ${fault.code}` : fault.kind;
+}
 
 /** The part of a request by which a fault is chosen. */
 export interface SeenRequest {
@@ -107,13 +122,13 @@ export class S3Server {
     if (fault?.kind === 'hang') return;
     if (fault?.kind === 'cut body') return void request.socket.destroy();
     if (fault?.kind === 'refuse') return this.#send(request, response, fault);
+    if (fault?.kind === 'garbage') return this.#send(request, response, { status: 200, body: '<html>a proxy</html>' });
+    if (fault?.kind === 'error in 200')
+      return this.#send(request, response, { status: 200, body: errorXml({ status: 500, code: 'InternalError' }) });
     const body = Buffer.concat(chunks);
     const refusal = this.#refusalOf(request, understood, body);
     const answer = refusal ?? this.bucket.handle({ ...understood, headers: request.headers, body });
     if (fault?.kind === 'cut after') return void request.socket.destroy();
-    if (fault?.kind === 'garbage') return this.#send(request, response, { status: 200, body: '<html>a proxy</html>' });
-    if (fault?.kind === 'error in 200')
-      return this.#send(request, response, { status: 200, body: errorXml({ status: 500, code: 'InternalError' }) });
     this.#send(request, response, answer, fault?.kind === 'cut answer');
   }
 
@@ -129,19 +144,13 @@ export class S3Server {
     return bucket === 'test-bucket' ? null : { status: 404, code: 'NoSuchBucket', message: 'no such bucket' };
   }
 
-  #send(
-    request: IncomingMessage,
-    response: ServerResponse,
-    answer: BucketAnswer | (Refusal & { retryAfter?: number }),
-    isCut = false,
-  ): void {
+  #send(request: IncomingMessage, response: ServerResponse, answer: BucketAnswer | Refusal, isCut = false): void {
     const body = Buffer.from('code' in answer ? errorXml(answer) : (answer.body ?? ''));
     const headers: Record<string, string> = {
       ...('headers' in answer ? answer.headers : {}),
       date: new Date(Date.now() + this.clockAhead).toUTCString(),
     };
     if (answer.status !== 204) headers['content-length'] = String(body.length);
-    if ('retryAfter' in answer && answer.retryAfter !== undefined) headers['retry-after'] = String(answer.retryAfter);
     response.writeHead(answer.status, headers);
     if (request.method === 'HEAD') return void response.end();
     if (!isCut) return void response.end(body);

@@ -90,7 +90,7 @@ interface ConnectionFailureFacts {
   readonly cause?: unknown;
 }
 
-/** Whether an error of a connection means that the certificate of the server is not trusted. */
+/** Whether an error of a connection means that TLS fails, mostly because a certificate is not trusted. */
 export function isTlsFailure(code: string): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS|^ERR_SSL|HOSTNAME_MISMATCH|EPROTO/.test(code);
 }

@@ -1,12 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../lib/thrown.ts';
 import { textOf, unescapeXml } from '../client/xml.ts';
+import { isLoopback } from '../../../lib/addresses/loopback.ts';
 import { parseKeys, requestText } from './fetch-keys.ts';
 import { CredentialFailure, type CredentialProvider, type Credentials } from './source.ts';
 
 /** The variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The services of ECS and EKS. */
+const LOCAL_SERVICES: ReadonlySet<string> = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]']);
 const CONTAINER_SERVICE = 'http://169.254.170.2';
 const INSTANCE_SERVICE = 'http://169.254.169.254';
 /** The service of an instance is on the machine: where there is none, nothing answers. */
@@ -55,6 +58,11 @@ export function containerProvider(env: Environment): CredentialProvider | null {
   const url = relative === '' ? (env['AWS_CONTAINER_CREDENTIALS_FULL_URI'] ?? '') : CONTAINER_SERVICE + relative;
   if (url === '') return null;
   const name = 'the credential service of the container';
+  if (!isTrusted(url))
+    throw new CredentialFailure(
+      `${name}: AWS_CONTAINER_CREDENTIALS_FULL_URI must have https, or http with an address of this machine`,
+      { isTransient: false },
+    );
   return {
     name,
     async load() {
@@ -88,6 +96,16 @@ export function instanceProvider(env: Environment): CredentialProvider | null {
       return parseKeys(name, await requestText(name, { url: roles + role, headers }));
     },
   };
+}
+
+/** Whether a token may be sent there: with TLS, or to addresses that lead no further than the machine. */
+function isTrusted(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return (
+    protocol === 'https:' ||
+    (protocol === 'http:' && (isLoopback(hostname.replace(/^\[|\]$/g, '')) || LOCAL_SERVICES.has(hostname)))
+  );
 }
 
 async function readSecret(name: string, file: string): Promise<string> {
