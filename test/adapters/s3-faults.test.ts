@@ -111,7 +111,7 @@ t.test('a connection that the store has closed while it was idle is no failure',
   }
 });
 
-t.test('a refusal is reported at once, by its code, and never repeated', async (t) => {
+t.test('a refusal is reported at once, by its code', async (t) => {
   const { server, blobs } = await s3Trial(t);
   server.fault = () => ({ kind: 'refuse', status: 403, code: 'AccessDenied' });
   const message = 'The object store refuses (AccessDenied): the change was not confirmed';
@@ -124,7 +124,7 @@ t.test('a refusal is reported at once, by its code, and never repeated', async (
   await t.rejects(blobs.remove('env', 'a'), { code: 'storage_failed', message });
   await t.rejects(blobs.retain(), { code: 'storage_failed', message });
   await t.rejects(putBlob(blobs, 'a', SMALL), { code: 'storage_failed', message });
-  t.equal(server.seen.length, 6);
+  t.equal(server.seen.length, 7, 'only HEAD was sent again, with keys loaded anew: its answer does not say why');
 });
 
 t.test('a store without space, or with a quota, is storage_full, and nothing becomes visible', async (t) => {

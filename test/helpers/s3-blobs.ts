@@ -10,6 +10,7 @@ import { openS3Blobs, type S3BlobsOptions } from '../../src/adapters/s3/open.ts'
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Blobs } from '../../src/ports/blobs.ts';
 import { S3Server } from '../doubles/s3/server.ts';
+import type { AcceptedKeys } from '../doubles/s3/signature-check.ts';
 import { until } from './cluster.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -26,8 +27,9 @@ export interface S3Trial {
 export const PART_BYTES = 512 * 1024;
 
 /** Opens blobs in a new server, with small parts. Pauses between attempts are short, and one that hangs is given up after 250 ms. */
-export async function s3Trial(t: Test, changes: Partial<S3BlobsOptions> = {}): Promise<S3Trial> {
+export async function s3Trial(t: Test, changes: Partial<S3BlobsOptions> = {}, keys?: AcceptedKeys): Promise<S3Trial> {
   const server = await S3Server.start(t);
+  if (keys !== undefined) server.keys.current = keys;
   const folder = join(tempFolder(t), 'staging');
   const bounds = { backoffMs: 1, idleMs: 250, ...changes.bounds };
   server.bucket.minPart = PART_BYTES;

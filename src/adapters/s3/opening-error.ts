@@ -12,7 +12,7 @@ export function openingError(error: unknown, location: S3Location): unknown {
   if (error instanceof ConnectionFailure) {
     if (/EPROTO|^ERR_SSL/.test(error.code))
       return refuse(
-        `it does not speak TLS as expected (${error.message}): check the port, and http or https, of blobs.endpoint`,
+        `it does not speak TLS as expected (${error.code}): check the port, and http or https, of blobs.endpoint`,
       );
     if (isTlsFailure(error.code))
       return refuse(

@@ -86,7 +86,7 @@ export class S3Client {
    * answer (2xx). Rejects with the last failure: an `S3Failure`, a `ConnectionFailure` or a `CredentialFailure`.
    */
   async send(request: S3Request): Promise<HttpAnswer> {
-    const { clock, bounds, credentials } = this.#deps;
+    const { clock, bounds } = this.#deps;
     const start = clock.monotonic();
     for (let attempt = 1; ; attempt++) {
       try {
@@ -95,7 +95,6 @@ export class S3Client {
         const elapsed = clock.monotonic() - start;
         const pause = this.#pauseAfter(error, attempt);
         if (pause === null || attempt >= bounds.maxAttempts || elapsed + pause > bounds.retryMs) throw error;
-        if (error instanceof S3Failure && error.hasStaleKeys) credentials.expire();
         if (pause > 0) await sleep(pause, undefined, request.signal === undefined ? {} : { signal: request.signal });
       }
     }
@@ -103,12 +102,12 @@ export class S3Client {
 
   /** Milliseconds until the next attempt; null if there is none. */
   #pauseAfter(error: unknown, attempt: number): number | null {
-    const { backoffMs } = this.#deps.bounds;
-    const longest = Math.min(MAX_BACKOFF_MS, backoffMs * 2 ** (attempt - 1));
+    const { credentials, bounds } = this.#deps;
+    const longest = Math.min(MAX_BACKOFF_MS, bounds.backoffMs * 2 ** (attempt - 1));
     const random = longest * (0.5 + Math.random() / 2);
     if (error instanceof ConnectionFailure) return isTlsFailure(error.code) ? null : error.wasIdle ? 0 : random;
     if (!(error instanceof S3Failure)) return null;
-    if (error.hasStaleKeys) return attempt === 1 ? 0 : null;
+    if (error.hasStaleKeys) return credentials.expire() ? 0 : null;
     return error.isTransient ? Math.max(random, Math.min(error.retryAfterMs, MAX_BACKOFF_MS)) : null;
   }
 

@@ -13,8 +13,16 @@ const transientCodes: ReadonlySet<string> = new Set([
   'TooManyRequests',
 ]);
 const transientStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
-/** Codes of answers that other keys, such as newer temporary ones, may not get. */
-const staleKeyCodes: ReadonlySet<string> = new Set(['ExpiredToken', 'ExpiredTokenException', 'InvalidToken']);
+/** Codes of answers that newer keys may not get. The answer to a `HEAD` has no code. */
+const staleKeyCodes: ReadonlySet<string> = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'InvalidAccessKeyId',
+  'InvalidToken',
+  'TokenRefreshRequired',
+  'HTTP 400',
+  'HTTP 403',
+]);
 const fullCodes: ReadonlySet<string> = new Set([
   'InsufficientStorage',
   'QuotaExceeded',
@@ -78,7 +86,7 @@ export class ConnectionFailure extends Error {
   readonly wasIdle: boolean;
 
   constructor(what: string, { code = '', wasIdle = false, cause }: ConnectionFailureFacts = {}) {
-    super(what, cause === undefined ? undefined : { cause });
+    super(oneLine(what), cause === undefined ? undefined : { cause });
     this.code = code;
     this.wasIdle = wasIdle;
   }

@@ -29,7 +29,7 @@ export class CredentialFailure extends Error {
 
 /** Keys are replaced this long before they expire. */
 const EARLY_MS = 5 * 60_000;
-/** After an early replacement has failed, the next attempt is this much later. */
+/** After an early replacement has failed, or the store has refused the keys, the next attempt is this much later. */
 const RETRY_MS = 30_000;
 
 /** The current keys of a provider. Calls while keys are loaded share that. */
@@ -40,6 +40,7 @@ export class CredentialSource {
   #loading: Promise<Credentials> | null = null;
   /** Of the monotonic clock. */
   #nextAttempt = -Infinity;
+  #nextExpiry = -Infinity;
 
   constructor(provider: CredentialProvider, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#provider = provider;
@@ -58,9 +59,16 @@ export class CredentialSource {
     });
   }
 
-  /** Has keys loaded anew for the next request: the store has refused the current ones as expired. */
-  expire(): void {
+  /**
+   * Has keys loaded anew for the next request, because the store has refused one and newer keys may be accepted. False
+   * if that has been tried in the last 30 s.
+   */
+  expire(): boolean {
+    const now = this.#clock.monotonic();
+    if (now < this.#nextExpiry) return false;
+    this.#nextExpiry = now + RETRY_MS;
     this.#current = null;
+    return true;
   }
 
   #load(): Promise<Credentials> {
