@@ -45,12 +45,10 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
   if (/^WRONGPASS|invalid password|invalid username-password/i.test(said))
     return [false, 'refuses the user or the password: set the right ones in the URL'];
   if (said.startsWith('NOAUTH')) return [false, 'demands a password: put it into the URL'];
-  if (/without any password configured|no password is set/.test(said))
-    return [false, 'has no password: remove the one in the URL'];
   if (/DB index|SELECT is not allowed/i.test(said))
     return [false, `has no database ${target.database}: correct the number at the end of the URL`];
-  if (said.startsWith('NOPERM'))
-    return [false, `does not let the user do this (${said}): grant the rights that docs/deploy/cluster.md lists`];
+  if (/^NOPERM|user executing the script/.test(said))
+    return [false, `does not let the user do this (${said}): run ACL SETUSER with ${rightsOf(target)}`];
   if (said.startsWith('DENIED')) return [false, 'is in protected mode: set a password there, and put it into the URL'];
   if (/unknown command ['`]HELLO/i.test(said)) return [false, 'is too old: Redis 7 or Valkey is needed'];
   if (CERTIFICATE_ERRORS.test(code) || /certificate|altnames/i.test(said))
@@ -60,6 +58,19 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
     ];
   if (/^ERR_SSL|^EPROTO/.test(code))
     return [false, `does not speak TLS (${said}): write redis:// in place of rediss://`];
-  const tls = target.tls === false && /closed/i.test(said) ? ', and write rediss:// if it expects TLS' : '';
+  if (said.startsWith('ERR ')) return [false, `refuses the start: ${said}`];
+  const tls = tlsHint(target, said);
   return [true, `cannot be reached (${said}): check host, port and firewall, and that it runs${tls}`];
+}
+
+/** What else may be wrong with a server that closes connections, or says nothing. */
+function tlsHint({ tls }: Target, said: string): string {
+  if (tls === false) return /closed/i.test(said) ? ', and write rediss:// if it expects TLS' : '';
+  return /no answer/.test(said) ? ', and write redis:// if it has no TLS' : '';
+}
+
+/** The rights that a user needs, as ACL SETUSER takes them. */
+function rightsOf({ tag, database }: Target): string {
+  const commands = '+eval +evalsha +time +@read +@write +@pubsub';
+  return `~${tag}:* &${tag}:* ${commands}${database === 0 ? '' : ' +select'}`;
 }

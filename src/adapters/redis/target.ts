@@ -36,7 +36,7 @@ export interface Target {
 const ANSWER_MS = 1_500;
 
 const FORM = 'write it as redis://user:password@host:6379/0, with rediss:// for TLS';
-const PARTS = /^(redis|rediss|valkey|valkeys):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/;
+const PARTS = /^(redis|rediss|valkey|valkeys):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^@#]*))?$/;
 const PARAMETERS = 'prefix, sentinel, sentinelPassword and ca';
 
 /** The refusal of `shared.url`. The message must not have the password. */
@@ -64,7 +64,7 @@ export function parseTarget(text: string, answerMs: number = ANSWER_MS): Target 
   const sentinel = parameters.get('sentinel');
   const endpoints = hosts.split(',').map((host) => endpointOf(host, sentinel === undefined ? 6379 : 26_379));
   if (path !== '' && !/^\d{1,5}$/.test(path))
-    throw refusal(`the path of the URL is the number of a database, not "${path}": ${FORM}`);
+    throw refusal(`the path of the URL is not the number of a database: ${FORM}`);
   const database = Number(path);
   const prefix = parameters.get('prefix') ?? 'collab';
   if (!/^[\w.:-]{1,64}$/.test(prefix))
