@@ -24,7 +24,8 @@ export function sqlState(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-const conflicts: ReadonlySet<string> = new Set(['40001', '40P01']);
+/** Serialization failure, deadlock, and a lock that others hold for too long. */
+const conflicts: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
 /**
  * Shutdown, crash, start-up, idle in a transaction for too long, too many connections, a standby (which refuses writes,
  * and functions about the WAL), a pooler that cannot reach its server.
@@ -44,7 +45,8 @@ const losses: ReadonlySet<string> = new Set([
 /** What a failure of a statement or of connecting means. */
 export function faultOf(error: unknown): Fault {
   const state = sqlState(error);
-  if (state === undefined || state.startsWith('08') || losses.has(state)) return 'lost';
+  if (state === undefined) return error instanceof ConnectionLost ? 'lost' : 'refused';
+  if (state.startsWith('08') || losses.has(state)) return 'lost';
   if (conflicts.has(state)) return 'conflict';
   return state === '53100' ? 'full' : 'refused';
 }
@@ -56,11 +58,11 @@ const certificateErrors =
 export function openingError(target: Target, error: unknown): EngineError {
   if (error instanceof EngineError) return error;
   const cause = error instanceof ConnectionLost ? (error.cause ?? error) : error;
-  const [retry, meaning] = meaningOf(target, cause);
+  const [retry, meaning] = meaningOf(target, cause, faultOf(error));
   return new EngineError(target.option, `PostgreSQL at ${target.label} ${meaning}`, { retry, cause });
 }
 
-function meaningOf(target: Target, error: unknown): readonly [retry: boolean, meaning: string] {
+function meaningOf(target: Target, error: unknown, fault: Fault): readonly [retry: boolean, meaning: string] {
   const said = firstLine(error);
   const state = sqlState(error) ?? '';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -85,7 +87,6 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
     ];
   if (state === '53300' || /too many (?:clients|connections)/.test(said))
     return [true, 'has no connection left: raise its max_connections, or lower store.connections'];
-  if (faultOf(error) === 'lost')
-    return [true, `cannot be reached (${said}): check host, port and firewall, and that it runs`];
+  if (fault === 'lost') return [true, `cannot be reached (${said}): check host, port and firewall, and that it runs`];
   return [false, `refuses the start: ${said}${state === '' ? '' : ` (SQLSTATE ${state})`}`];
 }

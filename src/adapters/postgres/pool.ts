@@ -49,6 +49,7 @@ export class Pool {
   readonly #idle: Connection[] = [];
   readonly #open = new Set<Connection>();
   readonly #waiters: Waiter[] = [];
+  #verify: (connection: Connection) => Promise<void> = () => Promise.resolve();
   #connecting = 0;
   /** Why no connection could be made, once callers have waited for long enough. */
   #down: Error | undefined;
@@ -64,11 +65,19 @@ export class Pool {
     return this.#down !== undefined;
   }
 
+  /**
+   * Calls `verify` with each new connection before it is used; if it rejects, the connection is closed, and counts as
+   * not made.
+   */
+  verifyWith(verify: (connection: Connection) => Promise<void>): void {
+    this.#verify = verify;
+  }
+
   /** Makes one connection, without trying again. Rejects with what the server or the system says. */
   async connect(): Promise<void> {
     this.#connecting++;
     try {
-      this.#add(await Connection.open(this.target, this.#options.name));
+      this.#add(await this.#connect());
     } finally {
       this.#connecting--;
     }
@@ -145,7 +154,7 @@ export class Pool {
     try {
       for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
         try {
-          const connection = await Connection.open(this.target, this.#options.name);
+          const connection = await this.#connect();
           this.#down = undefined;
           this.#add(connection);
           return;
@@ -159,6 +168,17 @@ export class Pool {
       }
     } finally {
       this.#connecting--;
+    }
+  }
+
+  async #connect(): Promise<Connection> {
+    const connection = await Connection.open(this.target, this.#options.name);
+    try {
+      await this.#verify(connection);
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
     }
   }
 

@@ -56,6 +56,8 @@ export interface Preparation {
 export interface Prepared extends Current {
   readonly incarnation: string;
   readonly xid: string;
+  /** Whether all partitions were locked: one without records may have been pruned in this moment. */
+  readonly isComplete: boolean;
 }
 
 /**
@@ -67,11 +69,12 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
   const { partitions, streams, keys } = needsOf(transactions);
   const statements = [BEGIN];
   const names = [...partitions.keys()].sort();
+  const runs = runsOf(partitions);
   if (names.length > 0) {
     statements.push(
       `insert into collab.partitions select name, '0' from unnest(${quoteArray(names)}) name on conflict do nothing`,
     );
-    for (const [names, written] of runsOf(partitions)) {
+    for (const [names, written] of runs) {
       statements.push(
         `select from collab.partitions where partition = any(${quoteArray(names)}) order by partition
           for ${written ? 'no key update' : 'share'}`,
@@ -103,6 +106,8 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
   return {
     sql: statements.join(';\n'),
     parse: (results) => {
+      // `begin`, its settings, and the new partitions come before.
+      const locked = results.slice(3, 3 + runs.length).reduce((sum, rows) => sum + rows.length, 0);
       let next = before;
       const lastSeqs = new Map<string, number | null>();
       if (streams.length > 0)
@@ -121,6 +126,7 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
       return {
         incarnation: incarnation ?? '',
         xid: xid ?? '',
+        isComplete: locked === names.length,
         version: (partition, key) => found.get(`${partition} ${key}`)?.version ?? null,
         value: (partition, key) => found.get(`${partition} ${key}`)?.value,
         lastSeq: (stream) => lastSeqs.get(stream) ?? (lastSeqs.has(stream) ? null : 0),

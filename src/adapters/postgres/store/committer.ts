@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../connection.ts';
 import { faultOf } from '../faults.ts';
 import type { Pool } from '../pool.ts';
 import { CommitGroup, type CommitOutcome } from './commit-group.ts';
+import { newCommitId } from './commit-id.ts';
 import { lookUpCommit, type Prepared, prepareCommit, writeCommit } from './commit-sql.ts';
 import { commitRefusal } from './refusals.ts';
 import type { PostgresTransaction } from './transaction.ts';
@@ -17,8 +17,8 @@ interface PendingCommit {
 export interface CommitterHooks {
   /** Throws if the database is not the one that was opened. */
   requireSame(incarnation: string): void;
-  /** Called after each commit with what it wrote and the milliseconds that it took. */
-  committed(group: CommitGroup, ms: number): void;
+  /** Called after each commit with its id, what it wrote, and the milliseconds that it took. */
+  committed(id: string, group: CommitGroup, ms: number): void;
 }
 
 /** Event loop iterations that a group waits, at most, for more transactions to join it. */
@@ -42,6 +42,9 @@ interface Plan {
 type Attempt =
   | { readonly outcomes: readonly CommitOutcome[] }
   | { readonly error: unknown; readonly maybe: boolean; readonly again: boolean };
+
+/** A row to lock was deleted between finding and locking it. */
+class IncompleteLocks extends Error {}
 
 /**
  * Group commit: the transactions that arrive while one commit is on its way form the next. A group is one transaction
@@ -128,7 +131,11 @@ export class Committer {
     } catch (error) {
       const fault = faultOf(error);
       if (sent === undefined || fault !== 'lost')
-        return { error, maybe: false, again: fault === 'conflict' || fault === 'lost' };
+        return {
+          error,
+          maybe: false,
+          again: fault === 'conflict' || fault === 'lost' || error instanceof IncompleteLocks,
+        };
       const committed = await this.#lookUp(sent.id, deadline);
       if (committed === true) return { outcomes: this.#committed(sent, begun) };
       return { error, maybe: committed === undefined, again: committed === false };
@@ -143,6 +150,7 @@ export class Committer {
     const preparation = prepareCommit(transactions);
     const prepared = preparation.parse(await connection.run(preparation.sql));
     this.#hooks.requireSame(prepared.incarnation);
+    if (!prepared.isComplete) throw new IncompleteLocks();
     const group = new CommitGroup(prepared);
     const outcomes: CommitOutcome[] = [];
     for (const transaction of transactions) {
@@ -150,11 +158,11 @@ export class Committer {
       if (outcome === null) break;
       outcomes.push(outcome);
     }
-    return { plan: { id: randomUUID(), group, xid: prepared.xid, outcomes }, prepared };
+    return { plan: { id: newCommitId(), group, xid: prepared.xid, outcomes }, prepared };
   }
 
-  #committed({ group, outcomes }: Plan, begun: number): readonly CommitOutcome[] {
-    this.#hooks.committed(group, performance.now() - begun);
+  #committed({ id, group, outcomes }: Plan, begun: number): readonly CommitOutcome[] {
+    this.#hooks.committed(id, group, performance.now() - begun);
     return outcomes;
   }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { EngineError } from '../../../ports/engine-error.ts';
 import type { Connection } from '../connection.ts';
 import type { Pool } from '../pool.ts';
+import { createEventPartitions } from './maintenance.ts';
 import { COMPATIBLE_VERSION, migrations, SCHEMA_VERSION } from './schema.ts';
 
 /** Oldest version of PostgreSQL that is supported, as in `server_version_num`. */
@@ -12,13 +13,16 @@ const MIGRATION_LOCK = 0x43_6f_6c_6c_61_62;
 const LOCKED_MS = 90_000;
 
 /**
- * SQL of what changes when the database is another one than before: the timeline of its WAL, which a promotion of a
- * standby and a restore to a point in time change, and the table itself, which a restore from a dump creates anew. Fails
- * with SQLSTATE 55000 on a standby.
+ * SQL of where a database is: the timeline of its WAL, which a promotion of a standby and a restore to a point in time
+ * change, and the table itself, which a restore from a dump creates anew. Fails with SQLSTATE 55000 on a standby.
  */
-export const INCARNATION = `left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'collab.meta'::regclass::oid`;
-/** As `INCARNATION`, also over clusters: what an opening store compares. */
-const IDENTITY = `(select system_identifier from pg_control_system()) || '/' || ${INCARNATION}`;
+const PLACE = `left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'collab.meta'::regclass::oid`;
+/** As `PLACE`, also over clusters: what an opening store compares. */
+const IDENTITY = `(select system_identifier from pg_control_system()) || '/' || ${PLACE}`;
+/** SQL of what changes when the database is another one than before, or another process has found that it is. */
+export const INCARNATION = `${PLACE} || '/' || (select value from collab.meta where name = 'epoch')`;
+/** Makes the next store that opens begin a new epoch. */
+export const FORGET_IDENTITY = `update collab.meta set value = '' where name = 'identity'`;
 
 /** What a store knows of its database. */
 export interface Identity {
@@ -99,6 +103,7 @@ async function migrate(connection: Connection, refuse: (message: string) => Engi
   const found = await readStored(connection);
   requireKnown(found, refuse);
   for (const statements of migrations.slice(found?.schema ?? 0)) await connection.run(statements, LOCKED_MS);
+  if (found === undefined) await connection.run(createEventPartitions, LOCKED_MS);
   if (found === undefined || !isCurrent(found)) {
     const sameEpoch = found?.same === true;
     const schema = Math.max(found?.schema ?? 0, SCHEMA_VERSION);

@@ -6,6 +6,13 @@ export const SCHEMA_VERSION = 1;
  */
 export const COMPATIBLE_VERSION = 1;
 
+/**
+ * SQL of a value as JSON for operators. PostgreSQL refuses to read a document with the escape of U+0000, so U+FFFD is
+ * shown instead; not where a backslash before it is escaped itself.
+ */
+const AS_JSON = String.raw`(case when strpos(value, $$\u0000$$) = 0 then value
+    else regexp_replace(value, $$(?<!\\)((?:\\\\)*)\\u0000$$, $$\1\\ufffd$$, 'g') end)::json`;
+
 /** The statements that bring a schema of version `n` to `n + 1`, by `n`. Each runs once, in one transaction. */
 export const migrations: readonly string[] = [
   `
@@ -60,16 +67,15 @@ create table collab.commits (
   claimed boolean not null default false,
   committed_at timestamptz not null default now()
 );
-create index commits_time on collab.commits (committed_at);
 comment on table collab.commits is
   'Each commit of the last hours, to know its outcome after a lost connection; claimed: it must not happen any more';
 
 create view collab.threads as
-  select split_part(partition, '/', 2) as environment, split_part(partition, '/', 4) as thread, value::json as record
+  select split_part(partition, '/', 2) as environment, split_part(partition, '/', 4) as thread, ${AS_JSON} as record
   from collab.records where partition like 'e/%/t/%' and key = 'thread';
 create view collab.comments as
   select split_part(partition, '/', 2) as environment, split_part(partition, '/', 4) as thread, key,
-    value::json as record
+    ${AS_JSON} as record
   from collab.records where partition like 'e/%/t/%' and key like 'c/%';
 `,
 ];

@@ -11,12 +11,13 @@ import type {
   StoredEvent,
   Transaction,
 } from '../../../ports/store.ts';
-import { openingError } from '../faults.ts';
+import { type Connection, quote } from '../connection.ts';
+import { faultOf, openingError } from '../faults.ts';
 import { openPool, type Pool } from '../pool.ts';
 import { Committer } from './committer.ts';
 import { keptEvents } from './commit-sql.ts';
 import { EventFeed } from './event-feed.ts';
-import { type Identity, prepareDatabase } from './identity.ts';
+import { FORGET_IDENTITY, type Identity, INCARNATION, prepareDatabase } from './identity.ts';
 import {
   eventsQuery,
   partitionsQuery,
@@ -29,7 +30,7 @@ import {
 import { type Query, QueryBatch } from './query-batch.ts';
 import { commitRefusal } from './refusals.ts';
 import { PostgresTransaction, type VersionedValue } from './transaction.ts';
-import { trimStream } from './maintenance.ts';
+import { Maintenance, trimStream } from './maintenance.ts';
 
 /** How `openPostgresStore` opens a store. */
 export interface PostgresStoreOptions {
@@ -48,6 +49,8 @@ export interface PostgresStoreOptions {
 }
 
 const ATTEMPTS = 12;
+/** Milliseconds for which a commit is surely remembered by the database (`Maintenance`). */
+const REMEMBERED_MS = 20 * 60_000;
 const VALUE_CACHE_BYTES = 64 * 1024 * 1024;
 /** Partitions whose version is remembered for the cache. */
 const MOST_VERSIONS = 50_000;
@@ -78,11 +81,14 @@ export class PostgresStore implements Store {
   readonly #queries: QueryBatch;
   readonly #committer: Committer;
   readonly #feed: EventFeed;
+  readonly #maintenance: Maintenance;
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #values = new ValueCache(VALUE_CACHE_BYTES);
   /** Partition -> the version for which the cached values are valid. */
   readonly #versions = new Map<string, string>();
+  /** The latest commit that was confirmed. */
+  #lastCommit: { readonly id: string; readonly at: number } | undefined;
   #lost: CollabError | undefined;
   #closed: Promise<void> | undefined;
 
@@ -97,17 +103,31 @@ export class PostgresStore implements Store {
     const requireSame = (incarnation: string): void => this.#requireSame(incarnation);
     this.#committer = new Committer(pool, {
       requireSame,
-      committed: (group, ms) => {
+      committed: (id, group, ms) => {
+        this.#lastCommit = { id, at: performance.now() };
         this.#feed.committed(group.growth, keptEvents(group));
         this.#flushListeners.call(group.growth, ms);
+        for (const seq of group.growth.values()) if (seq === null) this.#maintenance.soon();
       },
+    });
+    this.#maintenance = new Maintenance(pool, (error) => {
+      // Others are done by a later run.
+      if (faultOf(error) === 'refused' && this.#closed === undefined) this.#faults.report(error);
     });
     this.#feed = new EventFeed(pool, { requireSame, events: (...page) => this.events(...page) }, this.#faults);
   }
 
   /** Reads from where on followers receive events. */
   async begin(): Promise<void> {
+    this.#pool.verifyWith((connection) => this.#verify(connection));
     await this.#feed.begin();
+    this.#maintenance.start();
+  }
+
+  /** Does what is due in the database now: partitions of events, rows that nobody needs. */
+  async maintain(): Promise<void> {
+    this.#requireUsable();
+    await this.#maintenance.run();
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
@@ -214,6 +234,7 @@ export class PostgresStore implements Store {
     await this.#committer.idle();
     await this.#queries.idle();
     await this.#feed.close();
+    await this.#maintenance.close();
     this.#pool.close();
   }
 
@@ -231,6 +252,17 @@ export class PostgresStore implements Store {
   #requireUsable(): void {
     if (this.#closed !== undefined) throw new Error('The store is closed');
     if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** A new connection may lead to another database than the ones before, which may lack what was confirmed. */
+  async #verify(connection: Connection): Promise<void> {
+    const last = this.#lastCommit;
+    const isRecent = last !== undefined && performance.now() - last.at < REMEMBERED_MS;
+    const found = isRecent ? `exists (select from collab.commits where id = ${quote(last.id)})` : 'true';
+    const [rows] = await connection.run(`select ${INCARNATION}, ${found}`);
+    const [incarnation, hasLast] = rows?.[0] ?? [];
+    if (hasLast !== 't') await connection.run(FORGET_IDENTITY);
+    this.#requireSame(hasLast === 't' ? (incarnation ?? '') : 'without the last commit');
   }
 
   #requireSame(incarnation: string): void {
