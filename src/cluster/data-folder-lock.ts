@@ -13,22 +13,22 @@ import { StartError } from './exit.ts';
 
 const TOUCH_MS = 2_000;
 const SILENT_MS = 10_000;
-/** A running owner touches its lock file at least once in this time. */
+/** A running holder touches its lock file at least once in this time. */
 const WATCH_MS = TOUCH_MS + 1_000;
 const RETRY_MS = 25;
-/** Longer than it takes to conclude that a silent owner has ended. */
+/** Longer than it takes to conclude that a silent holder has ended. */
 const TIMEOUT_MS = SILENT_MS + 5_000;
 
 /** The lock on a data folder. This process has it until `release`. */
 export interface DataLock {
-  /** The previous owner ended without releasing the lock; its worker processes may need another moment to end. */
+  /** The previous holder ended without releasing the lock; its worker processes may need another moment to end. */
   readonly tookOver: boolean;
   /** Removes the lock. Synchronous, so that it can run while the process exits. May be called more than once. */
   release(): void;
 }
 
 /** The process named in a lock file, and whether it is running; `unsure` if that cannot be seen from here. */
-interface LockOwner {
+interface LockHolder {
   readonly identity: ProcessIdentity | null;
   /** Identifies this exact content of the lock file. */
   readonly contentHash: string;
@@ -36,14 +36,14 @@ interface LockOwner {
 }
 
 /**
- * Acquires the lock file `collab.lock` of a data folder, which must exist. If its owner has ended (no such pid, or the
+ * Acquires the lock file `collab.lock` of a data folder, which must exist. If its holder has ended (no such pid, or the
  * pid belongs to a process that started at another time), the lock is taken over; of several processes that try, one
- * succeeds. An owner in another container or on another machine cannot be checked directly. It touches the file every 2
+ * succeeds. A holder in another container or on another machine cannot be checked directly. It touches the file every 2
  * s, and counts as ended when the file is older than 10 s and was not touched while this process watched it for 3 s;
  * or, if the age is not over 10 s because the clocks differ, for 10 s. The age alone is not enough because it jumps
  * when a clock is set.
  *
- * @throws {StartError} naming the owner, if it is running
+ * @throws {StartError} naming the holder, if it is running
  */
 export async function lockDataFolder(folder: string): Promise<DataLock> {
   const path = join(folder, 'collab.lock');
@@ -61,10 +61,12 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
 }
 
 /** The process that has the lock of a data folder now, or null if none has. */
-export function lockOwner(folder: string): ProcessIdentity | null {
+export function lockHolder(folder: string): ProcessIdentity | null {
   const path = join(folder, 'collab.lock');
-  const owner = read(path);
-  return owner === null || owner.state === 'dead' || (owner.state === 'unsure' && isOld(path)) ? null : owner.identity;
+  const holder = read(path);
+  return holder === null || holder.state === 'dead' || (holder.state === 'unsure' && isOld(path))
+    ? null
+    : holder.identity;
 }
 
 interface Acquired {
@@ -74,27 +76,27 @@ interface Acquired {
 
 /**
  * Creates the lock file at `path` with the identity of this process, atomically (a link to a finished file). Replacing
- * the file of an owner that has ended needs a second lock, named after that very file: so it cannot be replaced twice,
+ * the file of a holder that has ended needs a second lock, named after that very file: so it cannot be replaced twice,
  * and the lock of a faster process cannot be removed. A crash may leave that second lock behind too; it is taken over
- * in the same way. Returns null if the owner is running.
+ * in the same way. Returns null if the holder is running.
  */
 async function acquire(path: string): Promise<Acquired | null> {
   const content = JSON.stringify({ ...currentProcess(), nonce: randomBytes(8).toString('hex') });
   const temporary = `${path}.${randomBytes(8).toString('hex')}`;
   const giveUpAt = performance.now() + TIMEOUT_MS;
-  const watch = new OwnerWatch(path);
+  const watch = new HolderWatch(path);
   for (;;) {
     if (publishFile(temporary, content, () => linkSync(temporary, path))) return { content, tookOver: false };
-    const owner = read(path);
-    if (owner === null) continue;
-    if (owner.state === 'alive' || performance.now() > giveUpAt) return null;
-    const hasEnded = owner.state === 'dead' || watch.ownerIsGone();
-    if (hasEnded && (await republishFile(path, owner, temporary, content))) return { content, tookOver: true };
+    const holder = read(path);
+    if (holder === null) continue;
+    if (holder.state === 'alive' || performance.now() > giveUpAt) return null;
+    const hasEnded = holder.state === 'dead' || watch.holderIsGone();
+    if (hasEnded && (await republishFile(path, holder, temporary, content))) return { content, tookOver: true };
     await delay(RETRY_MS);
   }
 }
 
-async function republishFile(path: string, dead: LockOwner, temporary: string, content: string): Promise<boolean> {
+async function republishFile(path: string, dead: LockHolder, temporary: string, content: string): Promise<boolean> {
   const guard = `${path}.${dead.contentHash}`;
   if ((await acquire(guard)) === null) return false;
   try {
@@ -119,7 +121,7 @@ function publishFile(temporary: string, content: string, publish: () => void): b
   }
 }
 
-function read(path: string): LockOwner | null {
+function read(path: string): LockHolder | null {
   const content = readIfExists(path);
   if (content === null) return null;
   const identity = parseProcessIdentity(content);
@@ -132,8 +134,8 @@ const touchedAt = (path: string): number => statSync(path, { throwIfNoEntry: fal
 
 const isOld = (path: string): boolean => Date.now() - touchedAt(path) > SILENT_MS;
 
-/** Watches whether the owner of a lock file touches it. */
-class OwnerWatch {
+/** Watches whether the holder of a lock file touches it. */
+class HolderWatch {
   readonly #path: string;
   #touchedAt: number;
   #since = performance.now();
@@ -143,8 +145,8 @@ class OwnerWatch {
     this.#touchedAt = touchedAt(path);
   }
 
-  /** Whether the file has been untouched for so long that its owner must have ended. Call it repeatedly. */
-  ownerIsGone(): boolean {
+  /** Whether the file has been untouched for so long that its holder must have ended. Call it repeatedly. */
+  holderIsGone(): boolean {
     const touched = touchedAt(this.#path);
     if (touched !== this.#touchedAt) {
       this.#touchedAt = touched;
@@ -171,7 +173,7 @@ function touch(path: string): void {
   }
 }
 
-function lockedMessage(folder: string, owner: ProcessIdentity | null): string {
-  const owned = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
-  return `The data folder ${folder} is in use by ${owned}. Stop that server first, or start this one with another --dir.`;
+function lockedMessage(folder: string, holder: ProcessIdentity | null): string {
+  const held = holder === null ? 'another process' : `process ${holder.pid} on ${holder.host}`;
+  return `The data folder ${folder} is in use by ${held}. Stop that server first, or start this one with another --dir.`;
 }

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import type { CoreApp } from '../net/core.ts';
-import type { InputNotifier } from '../net/input-notifier.ts';
+import type { ReadBarrier } from '../net/read-barrier.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
 import type { PluginRoute } from '../plugins/web/web-plugin.ts';
@@ -35,7 +35,7 @@ export interface HttpDeps {
   /** Read at every response: while draining, each is the last on its connection. */
   readonly status: ServerStatus;
   /** Told of every complete response; absent if the store reads the log in every callback. */
-  readonly input?: Pick<InputNotifier, 'onResponse'> | undefined;
+  readonly barrier?: Pick<ReadBarrier, 'onResponse'> | undefined;
   /** Served at `/` while `config.demo` is true. */
   readonly demo?: DemoPage | undefined;
   /** Milliseconds between two heartbeats of an event stream; 15 s when absent. */
@@ -88,7 +88,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   );
 
   const finished = (exchange: Exchange): void => {
-    deps.input?.onResponse(exchange.hasUnreadBody);
+    deps.barrier?.onResponse(exchange.hasUnreadBody);
     requests.finished(exchange);
   };
   const load = new RequestLoad((peer) => proxies.isProxy(peer));

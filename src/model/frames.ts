@@ -30,7 +30,7 @@ export interface Welcome {
 export type EventUser = Omit<User, 'email'> & { readonly erased?: true };
 
 /** A change of the shared state of a room, without its bytes. */
-export interface P2pStateChange {
+export interface SharedStateChange {
   readonly roomId: string;
   readonly version: number;
   readonly sizeBytes: number;
@@ -51,8 +51,8 @@ export interface EventData {
   'reaction.created': Reaction;
   'reaction.deleted': Pick<Reaction, 'reactionId' | 'commentId' | 'threadId' | 'userId' | 'emoji'>;
   'user.updated': EventUser;
-  'p2p.state.updated': P2pStateChange;
-  'p2p.state.cleared': P2pStateChange;
+  'p2p.state.updated': SharedStateChange;
+  'p2p.state.cleared': SharedStateChange;
   'notification.created': NotificationCreated;
   'notification.read': NotificationsRead;
   'moderation.held': ContentHeld;

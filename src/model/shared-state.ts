@@ -1,7 +1,7 @@
 import * as Type from 'typebox';
 
 /** The record of the shared state of a room, without its bytes (docs/api.md, "Shared state"). */
-export interface P2pRecord {
+export interface SharedStateRecord {
   /** The number of changes since the room's first state, including clearing. */
   readonly version: number;
   /** 0 if there is no state: a state is never empty. */
@@ -17,7 +17,7 @@ export interface P2pRecord {
 }
 
 /** The record of a room that never had a state. */
-export const noState: P2pRecord = {
+export const noState: SharedStateRecord = {
   version: 0,
   sizeBytes: 0,
   digest: 'e3b0c44298fc1c14',
@@ -27,9 +27,9 @@ export const noState: P2pRecord = {
 };
 
 /** The content type of every shared state, whatever type a client sends. */
-export const P2P_CONTENT_TYPE = 'application/octet-stream';
+export const STATE_CONTENT_TYPE = 'application/octet-stream';
 
 /** The JSON body of a PUT of a shared state. */
-export const P2pStatePutSchema = Type.Object({
+export const SharedStatePutSchema = Type.Object({
   state: Type.String({ contentEncoding: 'base64', description: 'The bytes as base64.' }),
 });

@@ -17,8 +17,8 @@ export interface MediaFile {
   readonly head: Buffer;
   /** Its last two bytes. */
   readonly tail: Buffer;
-  /** The owner of the file: work is scheduled fairly between owners. */
-  readonly owner: string;
+  /** Identifies the user of the file: work is scheduled fairly between users. */
+  readonly userKey: string;
 }
 
 /** Enough for every known signature, and for what precedes the pixels of most images. */
@@ -26,7 +26,7 @@ export const HEAD_BYTES = 64 * 1024;
 
 /**
  * Reads files of images, audio and video, which may be malicious. Nothing here blocks the event loop for long, and few
- * operations run at once: those for one owner begin in the order of the calls, those for different owners in turn.
+ * operations run at once: those for one user begin in the order of the calls, those for different users in turn.
  */
 export interface Media {
   /**

@@ -5,7 +5,7 @@ import { writeKeyUses } from '../domain/access/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
 import type { HttpServer } from '../net/core.ts';
 import { chooseCore, type CoreChoice } from '../net/core-check.ts';
-import { InputNotifier, pollBatches } from '../net/input-notifier.ts';
+import { ReadBarrier, pollBatches } from '../net/read-barrier.ts';
 import { createServer } from '../net/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -100,8 +100,8 @@ export async function runWebWorker({
 }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
-  const input = new InputNotifier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
-  const server = createServer(core.kind, input);
+  const barrier = new ReadBarrier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
+  const server = createServer(core.kind, barrier);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, {
@@ -109,7 +109,7 @@ export async function runWebWorker({
     config,
     log,
     status,
-    input,
+    barrier,
     metrics,
     traces,
     demo,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { StartError } from '../../src/cluster/exit.ts';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
-import { lockDataFolder, lockOwner } from '../../src/cluster/data-folder-lock.ts';
+import { lockDataFolder, lockHolder } from '../../src/cluster/data-folder-lock.ts';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 
 const lockFile = (folder: string): string => join(folder, 'collab.lock');
@@ -23,7 +23,7 @@ t.test('one process has the lock at a time; once released, the folder is free', 
   const folder = t.testdir();
   const lock = await lockDataFolder(folder);
   t.equal(lock.tookOver, false);
-  t.equal(lockOwner(folder)?.pid, process.pid);
+  t.equal(lockHolder(folder)?.pid, process.pid);
   await t.rejects(
     lockDataFolder(folder),
     new StartError(
@@ -32,7 +32,7 @@ t.test('one process has the lock at a time; once released, the folder is free', 
   );
   lock.release();
   lock.release();
-  t.equal(lockOwner(folder), null);
+  t.equal(lockHolder(folder), null);
   t.same(readdirSync(folder), [], 'nothing is left behind');
   (await lockDataFolder(folder)).release();
 });
@@ -41,11 +41,11 @@ t.test('the lock of a killed process is taken over', async (t) => {
   const folder = t.testdir();
   const other = taker(folder);
   t.equal(await other.said, 'taken');
-  t.equal(lockOwner(folder)?.pid, other.child.pid);
+  t.equal(lockHolder(folder)?.pid, other.child.pid);
   await t.rejects(lockDataFolder(folder), { name: 'StartError', exitCode: 1 });
   other.child.kill('SIGKILL');
   await other.exit;
-  t.equal(lockOwner(folder), null);
+  t.equal(lockHolder(folder), null);
   const lock = await lockDataFolder(folder);
   t.equal(lock.tookOver, true);
   lock.release();
@@ -74,10 +74,10 @@ t.test('a lock file that a power cut left empty is not valid', async (t) => {
 t.test('for an owner that cannot be checked, the age of the file decides', async (t) => {
   const elsewhere = JSON.stringify({ ...currentProcess(), namespace: 'pid:[1]' });
   const folder = t.testdir({ 'collab.lock': elsewhere });
-  t.equal(lockOwner(folder)?.namespace, 'pid:[1]', 'touched just now: it runs');
+  t.equal(lockHolder(folder)?.namespace, 'pid:[1]', 'touched just now: it runs');
   const longAgo = new Date(Date.now() - 11_000);
   utimesSync(lockFile(folder), longAgo, longAgo);
-  t.equal(lockOwner(folder), null, 'silent for 11 s: it has ended');
+  t.equal(lockHolder(folder), null, 'silent for 11 s: it has ended');
   t.equal((await lockDataFolder(folder)).tookOver, true);
 });
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { lockOwner } from '../../src/cluster/data-folder-lock.ts';
+import { lockHolder } from '../../src/cluster/data-folder-lock.ts';
 import { type Cluster, collab, type Folder, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
 import { collabJson } from '../helpers/command.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
@@ -122,7 +122,7 @@ t.test('a cluster of two workers', async (t) => {
         },
       ],
     );
-    t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
+    t.equal(lockHolder(join(server.dir, 'data'))?.pid, server.primary.pid);
     const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
     t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
     const text = server
@@ -212,7 +212,7 @@ t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and e
   t.equal(answer.status, 201);
   t.equal(answer.headers['connection'], 'close');
   t.match(await server.ended, { code: 0, signal: null, stderr: '' });
-  t.equal(lockOwner(join(server.dir, 'data')), null);
+  t.equal(lockHolder(join(server.dir, 'data')), null);
 
   const again = await cluster(t, { workers: 1, shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } });
   t.same(await bodies(again, threadId), ['first', 'in flight']);

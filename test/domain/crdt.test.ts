@@ -3,7 +3,7 @@ import t from 'tap';
 import * as Y from 'yjs';
 import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
 import { CrdtService } from '../../src/domain/rooms/crdt.ts';
-import { COMPACT_EVERY, readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { COMPACT_EVERY, readState, writeState } from '../../src/domain/rooms/shared-state.ts';
 import type { Actor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../../src/ports/crdt.ts';

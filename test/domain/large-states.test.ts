@@ -1,7 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import t from 'tap';
 import type { Context } from '../../src/domain/context.ts';
-import { clearState, digestOf, readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { clearState, digestOf, readState, writeState } from '../../src/domain/rooms/shared-state.ts';
 import { deleteRoom } from '../../src/domain/rooms/room-removal.ts';
 import { sweepStages } from '../../src/domain/rooms/state-bytes.ts';
 import { exportEnvironment, exportHead } from '../../src/domain/transfer/export.ts';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createComment, deleteComment } from '../../src/domain/comments/comments.ts';
 import type { Actor } from '../../src/domain/access/actor.ts';
 import { usageOf } from '../../src/domain/records/partitions.ts';
-import { clearState, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { clearState, writeState } from '../../src/domain/rooms/shared-state.ts';
 import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';
 import { deleteThread } from '../../src/domain/comments/threads.ts';
 import { countWrite, readUsage, TOTAL_KEY, type Usage, userUsageKey } from '../../src/domain/quotas/usage.ts';

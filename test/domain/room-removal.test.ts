@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createComment, listComments } from '../../src/domain/comments/comments.ts';
 import type { Actor } from '../../src/domain/access/actor.ts';
-import { readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { readState, writeState } from '../../src/domain/rooms/shared-state.ts';
 import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';
 import { getRoom, listRooms, patchRoom } from '../../src/domain/rooms/rooms.ts';
 import { deleteThread, getThread, listThreads, setResolved } from '../../src/domain/comments/threads.ts';

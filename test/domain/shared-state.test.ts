@@ -11,7 +11,7 @@ import {
   renderState,
   renderWritten,
   writeState,
-} from '../../src/domain/rooms/p2p-state.ts';
+} from '../../src/domain/rooms/shared-state.ts';
 import { getRoom, listRooms } from '../../src/domain/rooms/rooms.ts';
 import { createWorld, itemsOf, query, START, type World } from './world.ts';
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
 import type { CoreKind, CoreResponse } from '../../src/net/core.ts';
-import { InputNotifier, pollBatches } from '../../src/net/input-notifier.ts';
+import { ReadBarrier, pollBatches } from '../../src/net/read-barrier.ts';
 import { createServer } from '../../src/net/listen.ts';
 import { noNativeCore } from '../helpers/core.ts';
 
@@ -25,7 +25,7 @@ interface Watched {
  */
 async function serve(t: Test, core: CoreKind): Promise<Watched> {
   const order: string[] = [];
-  const input = new InputNotifier(() => order.push('announced'), pollBatches(core));
+  const input = new ReadBarrier(() => order.push('announced'), pollBatches(core));
   const server = createServer(core, input);
   const waiting: CoreResponse[] = [];
   const end = (response: CoreResponse, hasUnreadBody = false): void => {

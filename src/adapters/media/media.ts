@@ -44,10 +44,10 @@ export class LocalMedia implements Media {
 
   async image(file: MediaFile, admit: (pixels: number) => Promise<void>): Promise<ImageFacts | null> {
     const { asDisplayed, imageHeader, imageDecodes } = await import('./images.ts');
-    const { owner, head } = file;
+    const { userKey, head } = file;
     // Of most types the first bytes are enough.
     const header = await this.#reads.run(
-      owner,
+      userKey,
       async () => (await imageHeader(head)) ?? (await withImageInput(file, imageHeader)),
     );
     if (header === null) return null;
@@ -55,11 +55,11 @@ export class LocalMedia implements Media {
     const pixels = facts.width * facts.height;
     // The decoder ignores damage inside the scan of a plain JPEG. So its structure says as much as decoding all of it,
     // at a twentieth of the cost. Its thumbnail is decoded at an eighth of its size, in a sixth of the time.
-    if (facts.mimeType === 'image/jpeg' && !isProgressive && (await this.#reads.run(owner, () => jpegIsPlain(file))))
+    if (facts.mimeType === 'image/jpeg' && !isProgressive && (await this.#reads.run(userKey, () => jpegIsPlain(file))))
       return facts;
     await admit(pixels);
     const decoders = pixels <= SMALL_PIXELS ? this.#smallDecoders : this.#decoders;
-    return (await decoders.run(owner, () => withImageInput(file, imageDecodes))) ? asDisplayed(facts, head) : null;
+    return (await decoders.run(userKey, () => withImageInput(file, imageDecodes))) ? asDisplayed(facts, head) : null;
   }
 
   async thumbnail(image: Buffer): Promise<Buffer | null> {
@@ -68,7 +68,7 @@ export class LocalMedia implements Media {
   }
 
   duration(file: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#reads.run(file.owner, () => durationOf(file, mimeType));
+    return this.#reads.run(file.userKey, () => durationOf(file, mimeType));
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockOwner } from '../../cluster/data-folder-lock.ts';
+import { lockHolder } from '../../cluster/data-folder-lock.ts';
 import { writeNamedSync } from '../../lib/files/named-writes.ts';
 
 /** The contents of server.json: how other commands reach the running server. */
@@ -33,13 +33,13 @@ export function removeServerFile(dataDir: string): void {
 export function findRunningServer(
   dataDir: string,
 ): { readonly pid: number; readonly endpoint: RunningServer | null } | null {
-  const owner = lockOwner(dataDir);
-  if (owner === null) return null;
+  const holder = lockHolder(dataDir);
+  if (holder === null) return null;
   const written = readServerFile(dataDir);
-  return { pid: owner.pid, endpoint: written?.pid === owner.pid ? written : null };
+  return { pid: holder.pid, endpoint: written?.pid === holder.pid ? written : null };
 }
 
-/** Reads server.json. It may be of a killed server: compare its pid with the owner of the lock. */
+/** Reads server.json. It may be of a killed server: compare its pid with the holder of the lock. */
 function readServerFile(dataDir: string): RunningServer | null {
   try {
     return JSON.parse(readFileSync(join(dataDir, FILE), 'utf8')) as RunningServer;

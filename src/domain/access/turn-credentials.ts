@@ -54,14 +54,14 @@ export function turnCredentials(
   userId: string | null,
   ttl: number,
 ): TurnCredentials {
-  const owner = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
-  checkId('userId', owner, limitsOf(actor.environment));
+  const user = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
+  checkId('userId', user, limitsOf(actor.environment));
   const stun: IceServer[] = stunUrls.length === 0 ? [] : [{ urls: stunUrls }];
   const [signing] = secret;
   if (urls.length === 0 || signing === undefined)
     return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
   const expires = Math.floor(ctx.clock.now() / 1000) + ttl;
-  const username = `${expires}:${actor.environment.id}.${escapeForCoturn(owner)}`;
+  const username = `${expires}:${actor.environment.id}.${escapeForCoturn(user)}`;
   const password = turnPassword(signing, username);
   const turn: IceServer = { urls, username, credential: password };
   return { iceServers: [...stun, turn], username, password, ttl, uris: urls, expiresAt: timestamp(expires * 1000) };

@@ -24,7 +24,7 @@ export interface FileJob {
   readonly environmentId: string;
   readonly fileId: string;
   /** Identifies the user of the file. Jobs of different users are done in turn. */
-  readonly owner: string;
+  readonly userKey: string;
 }
 
 /** Name of the thumbnail of a file, beside the file's own, which is its id. */
@@ -75,9 +75,9 @@ export async function pendingFileJobs(ctx: Context, limit?: number): Promise<Fil
 
 async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
   const entries = await ctx.store.range(FILE_JOBS, { prefix, limit });
-  return entries.map(({ key, value: owner }) => {
+  return entries.map(({ key, value: userKey }) => {
     const [kind = '', environmentId = '', fileId = ''] = key.split('~');
-    return { key, kind: kind as FileJobKind, environmentId, fileId, owner };
+    return { key, kind: kind as FileJobKind, environmentId, fileId, userKey };
   });
 }
 

@@ -41,21 +41,21 @@ export class StagedFile {
     return this.#hash.digest('hex');
   }
 
-  /** The file for `Media`. `owner` identifies the user, as `MediaFile.owner`. */
-  mediaFile(owner: string): MediaFile {
+  /** The file for `Media`. `userKey` as in `MediaFile`. */
+  mediaFile(userKey: string): MediaFile {
     return {
       size: this.#size,
       read: (offset, length) => this.#blob.read(offset, length),
       head: this.#head,
       tail: this.#tail,
-      owner,
+      userKey,
     };
   }
 
   /** How the content contradicts the MIME type, as a sentence without a full stop; null if it does not. */
-  async contradictionOf(mimeType: string, source: TypeSource, media: Media, owner: string): Promise<string | null> {
+  async contradictionOf(mimeType: string, source: TypeSource, media: Media, userKey: string): Promise<string | null> {
     if (this.#firstByte === 0x3c) return `The content is not ${mimeType}: it begins like HTML or XML`;
-    const detected = await media.sniff(this.mediaFile(owner));
+    const detected = await media.sniff(this.mediaFile(userKey));
     return detected !== undefined && contradicts(detected, mimeType)
       ? `The content is ${detected}, not ${mimeType} ${source}`
       : null;

@@ -174,12 +174,12 @@ export class Upload {
     }
   }
 
-  async #readFacts(owner: string): Promise<MediaFacts> {
+  async #readFacts(userKey: string): Promise<MediaFacts> {
     const { media } = requireFileStorage(this.#ctx);
     const { type, mimeType, source } = this.#expected;
-    const contradiction = await this.#staged.contradictionOf(mimeType, source, media, owner);
+    const contradiction = await this.#staged.contradictionOf(mimeType, source, media, userKey);
     if (contradiction !== null) throw unsupported(contradiction);
-    const file = this.#staged.mediaFile(owner);
+    const file = this.#staged.mediaFile(userKey);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
     const image = await media.image(file, (pixels) =>
       spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL),

@@ -1,9 +1,16 @@
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
-import type { P2pRecord } from '../../model/p2p-state.ts';
+import type { SharedStateRecord } from '../../model/shared-state.ts';
 import type { Store, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { COMMENT_PREFIX, filesOf, P2P_RECORD_KEY, p2pOf, threadRecordsOf, usageOf } from '../records/partitions.ts';
+import {
+  COMMENT_PREFIX,
+  filesOf,
+  STATE_RECORD_KEY,
+  sharedStateOf,
+  threadRecordsOf,
+  usageOf,
+} from '../records/partitions.ts';
 import { readRecord, scanRecords } from '../records/record.ts';
 import { scanPartitions } from '../records/scan.ts';
 import { noUsage, parseUsage, renderUsage, TOTAL_KEY, type Usage, type UsageKind, userUsageKey } from './usage.ts';
@@ -63,8 +70,8 @@ export async function countAll(store: Store, environmentId: string): Promise<Cou
   }
   for await (const { value } of scanRecords<StoredFile>(store, filesOf(environmentId)))
     add(counts, value.uploadedBy, 'uploadBytes', value.attachment.sizeBytes);
-  for await (const partition of scanPartitions(store, p2pOf(environmentId, ''))) {
-    const state = await readRecord<P2pRecord>(store, partition, P2P_RECORD_KEY);
+  for await (const partition of scanPartitions(store, sharedStateOf(environmentId, ''))) {
+    const state = await readRecord<SharedStateRecord>(store, partition, STATE_RECORD_KEY);
     if (state !== undefined) add(counts, state.updatedBy, 'stateBytes', state.sizeBytes);
   }
   return counts;

@@ -31,7 +31,7 @@ export function unescapeId(escaped: string): string {
 export const ENVIRONMENTS = 'envs';
 /** slug -> envId. */
 export const SLUGS = 'slugs';
-/** `<kind>~<environmentId>~<fileId>` -> owner: jobs of the background worker (file-jobs.ts). */
+/** `<kind>~<environmentId>~<fileId>` -> key of a user: jobs of the background worker (file-jobs.ts). */
 export const FILE_JOBS = 'filejobs';
 /** envId -> UnfinishedWork: environments of which records or files are to be removed (unfinished-work.ts). */
 export const UNFINISHED_WORK = 'leftovers';
@@ -89,15 +89,16 @@ export const threadRecordsOf = (environmentId: string, threadId: string): string
  */
 export const commentIndexOf = (environmentId: string): string => `e/${environmentId}/c`;
 /**
- * `record` -> P2pRecord, `bytes` -> the state as base64, or where its chunks are: separate, so that reading the version
+ * `record` -> SharedStateRecord, `bytes` -> the state as base64, or where its chunks are: separate, so that reading the version
  * does not read the bytes.
  */
-export const p2pOf = (environmentId: string, roomId: string): string => `e/${environmentId}/p2p/${escapeId(roomId)}`;
+export const sharedStateOf = (environmentId: string, roomId: string): string =>
+  `e/${environmentId}/p2p/${escapeId(roomId)}`;
 /** Index, from 0 -> a chunk of a large shared state as base64 (state-bytes.ts). */
-export const p2pChunksOf = (environmentId: string, chunksId: string): string =>
+export const stateChunksOf = (environmentId: string, chunksId: string): string =>
   `e/${environmentId}/p2pchunks/${chunksId}`;
 /** Id of chunks that no state names yet -> their number (state-bytes.ts). */
-export const p2pStagesOf = (environmentId: string): string => `e/${environmentId}/p2pstages`;
+export const stateStagesOf = (environmentId: string): string => `e/${environmentId}/p2pstages`;
 /**
  * Removal id -> ThreadRemoval: threads of deleted rooms whose comments are still to be removed;
  * `room/<escapeId(roomId)>` -> UnfinishedDeletion (room-removal.ts).
@@ -169,8 +170,8 @@ export const AUDIT_HEAD_KEY = 'head';
 export const ROOM_KEY = 'room';
 export const THREAD_KEY = 'thread';
 export const STATS_KEY = 'stats';
-export const P2P_RECORD_KEY = 'record';
-export const P2P_BYTES_KEY = 'bytes';
+export const STATE_RECORD_KEY = 'record';
+export const STATE_BYTES_KEY = 'bytes';
 export const THREAD_PREFIX = 't/';
 export const COMMENT_PREFIX = 'c/';
 

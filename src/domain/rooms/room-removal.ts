@@ -13,7 +13,7 @@ import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { environmentById } from '../environments/environments.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
-import { removeState } from './p2p-state.ts';
+import { removeState } from './shared-state.ts';
 import {
   COMMENT_PREFIX,
   DELETIONS_KEY,

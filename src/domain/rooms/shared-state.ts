@@ -6,7 +6,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { EventType } from '../../model/event.ts';
-import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
+import { noState, STATE_CONTENT_TYPE, type SharedStateRecord } from '../../model/shared-state.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireBackend, requireRead, requireWrite } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
@@ -14,7 +14,7 @@ import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
 import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
-import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
+import { STATE_RECORD_KEY, sharedStateOf } from '../records/partitions.ts';
 import { putRecord, readRecord } from '../records/record.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import {
@@ -35,8 +35,8 @@ export interface Precondition {
 }
 
 /** The shared state of a room, or the part of it that a Yjs document lacks. */
-export interface P2pState {
-  readonly record: P2pRecord;
+export interface SharedState {
+  readonly record: SharedStateRecord;
   readonly etag: string;
   /** Null if there is no state, and if the client has it already. */
   readonly base64: string | null;
@@ -87,16 +87,16 @@ export async function readState(
   roomId: string,
   stateVector: Uint8Array | null,
   wantsBytes: Precondition,
-): Promise<P2pState> {
+): Promise<SharedState> {
   requireRead(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
-  const partition = p2pOf(id, roomId);
+  const partition = sharedStateOf(id, roomId);
   if (stateVector === null) return readWhole(ctx, id, partition, wantsBytes);
-  const record = await readP2pRecord(ctx.store, partition);
+  const record = await readStateRecord(ctx.store, partition);
   if (!wantsBytes(etagOf(record), record.sizeBytes > 0)) return unchanged(record);
   // Reads the bytes only when it runs, so that waiting requests hold none in memory.
-  const readMissing = async (documents: Documents): Promise<P2pState> => {
+  const readMissing = async (documents: Documents): Promise<SharedState> => {
     const whole = await readWhole(ctx, id, partition, wantsBytes);
     if (whole.base64 === null) return whole;
     return { ...whole, base64: toBase64(await documents.diff(Buffer.from(whole.base64, 'base64'), stateVector)) };
@@ -109,14 +109,14 @@ async function readWhole(
   environmentId: string,
   partition: string,
   wantsBytes: Precondition,
-): Promise<P2pState> {
+): Promise<SharedState> {
   for (;;) {
-    const record = await readP2pRecord(ctx.store, partition);
+    const record = await readStateRecord(ctx.store, partition);
     const etag = etagOf(record);
     if (!wantsBytes(etag, record.sizeBytes > 0)) return unchanged(record);
     const base64 = record.sizeBytes === 0 ? null : ((await readBytes(ctx.store, environmentId, partition)) ?? null);
     // All must be from one commit, which reads outside a transaction do not guarantee.
-    if (etagOf(await readP2pRecord(ctx.store, partition)) !== etag) continue;
+    if (etagOf(await readStateRecord(ctx.store, partition)) !== etag) continue;
     if (base64 === null && record.sizeBytes > 0)
       throw new Error(`the bytes of the shared state in ${partition} are missing`);
     return { record, etag, base64, unchanged: false };
@@ -136,13 +136,13 @@ export async function writeState(
   bytes: Uint8Array,
   merge: boolean,
   precondition: Precondition,
-): Promise<P2pState> {
+): Promise<SharedState> {
   requireWrite(actor, roomId);
   const { environment } = actor;
   checkRoomId(roomId, limitsOf(environment));
   if (bytes.byteLength === 0) throw new CollabError('invalid_request', 'The state must not be empty');
   requireSize(environment, bytes);
-  const partition = p2pOf(environment.id, roomId);
+  const partition = sharedStateOf(environment.id, roomId);
   if (merge) {
     return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (runExclusive) =>
       locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, runExclusive)),
@@ -150,10 +150,10 @@ export async function writeState(
   }
   return locks.run(partition, async () => {
     // Before the bytes of a large state are stored in vain.
-    if (bytes.byteLength > WHOLE_BYTES) requirePrecondition(precondition, await readP2pRecord(ctx.store, partition));
+    if (bytes.byteLength > WHOLE_BYTES) requirePrecondition(precondition, await readStateRecord(ctx.store, partition));
     return withStagedBytes(ctx, environment.id, bytes, (staged) =>
       ctx.store.transact(async (tx) => {
-        const before = await readP2pRecord(tx, partition);
+        const before = await readStateRecord(tx, partition);
         requirePrecondition(precondition, before);
         return putState(ctx, tx, actor, roomId, before, { bytes, merges: 0 }, staged);
       }),
@@ -169,8 +169,8 @@ async function mergeState(
   update: Uint8Array,
   precondition: Precondition,
   runExclusive: RunExclusive,
-): Promise<P2pState> {
-  const partition = p2pOf(actor.environment.id, roomId);
+): Promise<SharedState> {
+  const partition = sharedStateOf(actor.environment.id, roomId);
   for (let attempt = 1; attempt <= MERGE_ATTEMPTS; attempt++) {
     const { before, next } = await runExclusive(async (documents) => {
       const { record, base64 } = await readWhole(ctx, actor.environment.id, partition, acceptAny);
@@ -181,7 +181,7 @@ async function mergeState(
     if (before.sizeBytes === next.bytes.byteLength && before.digest === digestOf(next.bytes)) return unchanged(before);
     const written = await withStagedBytes(ctx, actor.environment.id, next.bytes, (staged) =>
       ctx.store.transact(async (tx) => {
-        const current = await readP2pRecord(tx, partition);
+        const current = await readStateRecord(tx, partition);
         return etagOf(current) === etagOf(before) ? putState(ctx, tx, actor, roomId, current, next, staged) : null;
       }),
     );
@@ -219,15 +219,15 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
   requireBackend(actor, 'write');
   requireWrite(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
-  const partition = p2pOf(actor.environment.id, roomId);
+  const partition = sharedStateOf(actor.environment.id, roomId);
   await locks.run(partition, () =>
     ctx.store.transact(async (tx) => {
-      const before = await readP2pRecord(tx, partition);
+      const before = await readStateRecord(tx, partition);
       if (before.sizeBytes === 0) return;
       await deleteBytes(tx, actor.environment.id, partition, before);
       countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
       // The version continues, so that a client that has an old version can distinguish the next state from it.
-      putP2pRecord(
+      putStateRecord(
         tx,
         actor,
         roomId,
@@ -242,38 +242,38 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
 
 /** Removes the shared state of a room, in the transaction that deletes the room. */
 export async function removeState(tx: Transaction, actor: Actor, roomId: string, now: number): Promise<void> {
-  const partition = p2pOf(actor.environment.id, roomId);
-  const before = await readP2pRecord(tx, partition);
+  const partition = sharedStateOf(actor.environment.id, roomId);
+  const before = await readStateRecord(tx, partition);
   if (before.version === 0) return;
   await deleteBytes(tx, actor.environment.id, partition, before);
-  tx.delete(partition, P2P_RECORD_KEY);
+  tx.delete(partition, STATE_RECORD_KEY);
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (before.sizeBytes > 0)
     emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
 }
 
 /** The JSON text of a state that `GET` returns. */
-export function renderState(roomId: string, { record, base64 }: P2pState): string {
+export function renderState(roomId: string, { record, base64 }: SharedState): string {
   const { version, sizeBytes, updatedAt, updatedBy } = record;
-  const rest = JSON.stringify({ version, sizeBytes, contentType: P2P_CONTENT_TYPE, updatedAt, updatedBy });
+  const rest = JSON.stringify({ version, sizeBytes, contentType: STATE_CONTENT_TYPE, updatedAt, updatedBy });
   return `{"roomId":${JSON.stringify(roomId)},"state":${base64 === null ? 'null' : `"${base64}"`},${rest.slice(1)}`;
 }
 
 /** The JSON text that a write returns. */
-export function renderWritten(roomId: string, { record: { version, sizeBytes, updatedAt } }: P2pState): string {
+export function renderWritten(roomId: string, { record: { version, sizeBytes, updatedAt } }: SharedState): string {
   return JSON.stringify({ roomId, version, sizeBytes, updatedAt });
 }
 
-/** `P2pRecord.digest` of a state. */
+/** `SharedStateRecord.digest` of a state. */
 export const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex').slice(0, 16);
 
-const etagOf = ({ version, digest }: P2pRecord): string => `"${version}-${digest}"`;
+const etagOf = ({ version, digest }: SharedStateRecord): string => `"${version}-${digest}"`;
 
-async function readP2pRecord(reader: Pick<Transaction, 'get'>, partition: string): Promise<P2pRecord> {
-  return (await readRecord<P2pRecord>(reader, partition, P2P_RECORD_KEY)) ?? noState;
+async function readStateRecord(reader: Pick<Transaction, 'get'>, partition: string): Promise<SharedStateRecord> {
+  return (await readRecord<SharedStateRecord>(reader, partition, STATE_RECORD_KEY)) ?? noState;
 }
 
-function requirePrecondition(precondition: Precondition, record: P2pRecord): void {
+function requirePrecondition(precondition: Precondition, record: SharedStateRecord): void {
   if (precondition(etagOf(record), record.sizeBytes > 0)) return;
   throw new CollabError(
     'precondition_failed',
@@ -285,7 +285,7 @@ function requireSize(environment: Environment, bytes: Uint8Array): void {
   if (bytes.byteLength > maxStateBytes(environment)) throw stateTooLarge(environment);
 }
 
-function unchanged(record: P2pRecord): P2pState {
+function unchanged(record: SharedStateRecord): SharedState {
   return { record, etag: etagOf(record), base64: null, unchanged: true };
 }
 
@@ -295,14 +295,14 @@ async function putState(
   tx: Transaction,
   actor: Actor,
   roomId: string,
-  before: P2pRecord,
+  before: SharedStateRecord,
   { bytes, merges }: NextState,
   staged: StagedBytes,
-): Promise<P2pState> {
+): Promise<SharedState> {
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
   const environmentId = actor.environment.id;
-  const record: P2pRecord = {
+  const record: SharedStateRecord = {
     version: before.version + 1,
     sizeBytes: bytes.byteLength,
     digest: digestOf(bytes),
@@ -311,30 +311,30 @@ async function putState(
     updatedBy: actorUserId(actor),
   };
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
-  await putBytes(tx, environmentId, p2pOf(environmentId, roomId), before, staged);
+  await putBytes(tx, environmentId, sharedStateOf(environmentId, roomId), before, staged);
   moveUsage(tx, actor, before, record);
-  putP2pRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
+  putStateRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
   return { record, etag: etagOf(record), base64: null, unchanged: false };
 }
 
 /**
  * Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible.
  */
-function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pRecord): void {
+function moveUsage(tx: Transaction, actor: Actor, before: SharedStateRecord, after: SharedStateRecord): void {
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (after.sizeBytes > before.sizeBytes) consumeQuota(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
   else countUsage(tx, actor.environment.id, after.updatedBy, 'stateBytes', after.sizeBytes);
 }
 
-function putP2pRecord(
+function putStateRecord(
   tx: Transaction,
   actor: Actor,
   roomId: string,
-  record: P2pRecord,
+  record: SharedStateRecord,
   now: number,
   type: EventType,
 ): void {
-  putRecord(tx, p2pOf(actor.environment.id, roomId), P2P_RECORD_KEY, record);
+  putRecord(tx, sharedStateOf(actor.environment.id, roomId), STATE_RECORD_KEY, record);
   emitState(tx, actor, roomId, record, now, type);
 }
 
@@ -343,7 +343,7 @@ function emitState(
   tx: Transaction,
   actor: Actor,
   roomId: string,
-  { version, sizeBytes }: P2pRecord,
+  { version, sizeBytes }: SharedStateRecord,
   now: number,
   type: EventType,
 ): void {

@@ -1,13 +1,13 @@
 import { CollabError } from '../../model/errors.ts';
 import { newId, timeKey } from '../../lib/ids.ts';
-import type { P2pRecord } from '../../model/p2p-state.ts';
+import type { SharedStateRecord } from '../../model/shared-state.ts';
 import type { Entry, Reader, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { P2P_BYTES_KEY, p2pChunksOf, p2pStagesOf } from '../records/partitions.ts';
+import { STATE_BYTES_KEY, stateChunksOf, stateStagesOf } from '../records/partitions.ts';
 
 /** The bytes of a state that are ready to be stored by `putBytes`. */
 export interface StagedBytes {
-  /** The value of `P2P_BYTES_KEY`. */
+  /** The value of `STATE_BYTES_KEY`. */
   readonly value: string;
   /** Id of the stage; null if the value has the bytes itself. */
   readonly stage: string | null;
@@ -59,12 +59,12 @@ export async function readBytes(
   environmentId: string,
   partition: string,
 ): Promise<string | undefined> {
-  const value = await reader.get(partition, P2P_BYTES_KEY);
+  const value = await reader.get(partition, STATE_BYTES_KEY);
   const list = parseChunks(value);
   if (list === null) return value;
   const chunks: string[] = [];
   for (let index = 0; index < list.count; index++) {
-    const chunk = await reader.get(p2pChunksOf(environmentId, list.id), String(index));
+    const chunk = await reader.get(stateChunksOf(environmentId, list.id), String(index));
     if (chunk === undefined) return undefined;
     chunks.push(chunk);
   }
@@ -95,9 +95,9 @@ async function stage(ctx: Context, environmentId: string, id: string, bytes: Uin
   const count = Math.ceil(bytes.byteLength / CHUNK_BYTES);
   for (let index = 0; index < count; index++) {
     await ctx.store.transact(async (tx) => {
-      if (index === 0) tx.put(p2pStagesOf(environmentId), id, String(count));
+      if (index === 0) tx.put(stateStagesOf(environmentId), id, String(count));
       else await requireStage(tx, environmentId, id);
-      tx.put(p2pChunksOf(environmentId, id), String(index), chunkBase64(bytes, index));
+      tx.put(stateChunksOf(environmentId, id), String(index), chunkBase64(bytes, index));
     });
   }
   return { value: renderChunks({ id, count }), stage: id };
@@ -111,15 +111,15 @@ export async function putBytes(
   tx: Transaction,
   environmentId: string,
   partition: string,
-  before: P2pRecord,
+  before: SharedStateRecord,
   { value, stage: id }: StagedBytes,
 ): Promise<void> {
   await deleteChunks(tx, environmentId, partition, before);
   if (id !== null) {
     await requireStage(tx, environmentId, id);
-    tx.delete(p2pStagesOf(environmentId), id);
+    tx.delete(stateStagesOf(environmentId), id);
   }
-  tx.put(partition, P2P_BYTES_KEY, value);
+  tx.put(partition, STATE_BYTES_KEY, value);
 }
 
 /** Deletes the bytes of a state. `before` is its record, read in the transaction. */
@@ -127,10 +127,10 @@ export async function deleteBytes(
   tx: Transaction,
   environmentId: string,
   partition: string,
-  before: P2pRecord,
+  before: SharedStateRecord,
 ): Promise<void> {
   await deleteChunks(tx, environmentId, partition, before);
-  tx.delete(partition, P2P_BYTES_KEY);
+  tx.delete(partition, STATE_BYTES_KEY);
 }
 
 /**
@@ -144,35 +144,35 @@ export function stateRecords(
   now: number,
 ): readonly StateRecord[] {
   const bytes = Buffer.from(base64, 'base64');
-  if (bytes.byteLength <= WHOLE_BYTES) return [{ partition, key: P2P_BYTES_KEY, value: base64 }];
+  if (bytes.byteLength <= WHOLE_BYTES) return [{ partition, key: STATE_BYTES_KEY, value: base64 }];
   const list: ChunkList = { id: newId(STAGE_PREFIX, now), count: Math.ceil(bytes.byteLength / CHUNK_BYTES) };
   const chunks = Array.from({ length: list.count }, (_, index) => ({
-    partition: p2pChunksOf(environmentId, list.id),
+    partition: stateChunksOf(environmentId, list.id),
     key: String(index),
     value: chunkBase64(bytes, index),
   }));
-  return [...chunks, { partition, key: P2P_BYTES_KEY, value: renderChunks(list) }];
+  return [...chunks, { partition, key: STATE_BYTES_KEY, value: renderChunks(list) }];
 }
 
 /** Removes the chunks of states that were never stored because the server ended. For the background worker. */
 export async function sweepStages(ctx: Context, environmentId: string): Promise<void> {
   const end = STAGE_PREFIX + timeKey(ctx.clock.now() - STAGE_MS);
-  for (const { key: id } of await ctx.store.range(p2pStagesOf(environmentId))) {
+  for (const { key: id } of await ctx.store.range(stateStagesOf(environmentId))) {
     if (id < end) await removeStage(ctx, environmentId, id);
   }
 }
 
 function removeStage({ store }: Context, environmentId: string, id: string): Promise<void> {
   return store.transact(async (tx) => {
-    const count = await tx.get(p2pStagesOf(environmentId), id);
+    const count = await tx.get(stateStagesOf(environmentId), id);
     if (count === undefined) return;
-    tx.delete(p2pStagesOf(environmentId), id);
+    tx.delete(stateStagesOf(environmentId), id);
     deleteList(tx, environmentId, { id, count: Number(count) });
   });
 }
 
 async function requireStage(tx: Transaction, environmentId: string, id: string): Promise<void> {
-  if ((await tx.get(p2pStagesOf(environmentId), id)) !== undefined) return;
+  if ((await tx.get(stateStagesOf(environmentId), id)) !== undefined) return;
   throw new CollabError('write_conflict', 'Writing the state took too long: nothing was written, try again');
 }
 
@@ -180,13 +180,13 @@ async function deleteChunks(
   tx: Transaction,
   environmentId: string,
   partition: string,
-  { sizeBytes }: P2pRecord,
+  { sizeBytes }: SharedStateRecord,
 ): Promise<void> {
   // Only a state that an earlier version has stored has its bytes in this value.
-  const list = sizeBytes > WHOLE_BYTES ? parseChunks(await tx.get(partition, P2P_BYTES_KEY)) : null;
+  const list = sizeBytes > WHOLE_BYTES ? parseChunks(await tx.get(partition, STATE_BYTES_KEY)) : null;
   if (list !== null) deleteList(tx, environmentId, list);
 }
 
 function deleteList(tx: Transaction, environmentId: string, { id, count }: ChunkList): void {
-  for (let index = 0; index < count; index++) tx.delete(p2pChunksOf(environmentId, id), String(index));
+  for (let index = 0; index < count; index++) tx.delete(stateChunksOf(environmentId, id), String(index));
 }

@@ -19,8 +19,8 @@ import {
   keysOf,
   moderationOf,
   notificationSettingsOf,
-  P2P_RECORD_KEY,
-  p2pOf,
+  STATE_RECORD_KEY,
+  sharedStateOf,
   reportsOf,
   ROOM_KEY,
   roomRecordsOf,
@@ -91,7 +91,7 @@ async function* environmentLines(
     for await (const { value } of scanEntries(store, keysOf(id))) yield renderLine('key', canonicalJson(value));
   for await (const { value } of scanEntries(store, usersOf(id))) yield renderLine('user', canonicalJson(value));
   for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
-  const states = p2pOf(id, '');
+  const states = sharedStateOf(id, '');
   for await (const partition of scanPartitions(store, states))
     yield* stateLines(store, id, partition, unescapeId(partition.slice(states.length)));
   for (const state of ['held', 'reported'] as const) {
@@ -169,11 +169,11 @@ async function* stateLines(
   roomId: string,
 ): AsyncIterable<string> {
   for (;;) {
-    const record = await store.get(partition, P2P_RECORD_KEY);
+    const record = await store.get(partition, STATE_RECORD_KEY);
     const bytes = await readBytes(store, environmentId, partition);
     if (record === undefined) return;
     // All must be from one commit.
-    if ((await store.get(partition, P2P_RECORD_KEY)) !== record) continue;
+    if ((await store.get(partition, STATE_RECORD_KEY)) !== record) continue;
     yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${canonicalJson(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
     return;
   }

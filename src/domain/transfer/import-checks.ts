@@ -24,7 +24,7 @@ import {
 import { validateEnvironmentPatch } from '../environments/environments.ts';
 import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
-import { digestOf } from '../rooms/p2p-state.ts';
+import { digestOf } from '../rooms/shared-state.ts';
 import { checkReactions } from '../comments/reactions.ts';
 import { type SigningKeyCreate, validateSigningKey } from '../access/signing-keys.ts';
 import { InputSchema, isRecord, validate } from '../input/validate.ts';

@@ -16,8 +16,8 @@ import {
   filesOf,
   NEWEST_KEY,
   notificationSettingsOf,
-  P2P_RECORD_KEY,
-  p2pOf,
+  STATE_RECORD_KEY,
+  sharedStateOf,
   reportsOf,
   ROOM_KEY,
   roomKey,
@@ -156,8 +156,8 @@ export class RecordImport {
   }
 
   #addState({ roomId, data, bytes }: LineOf<'state'>): void {
-    const partition = p2pOf(this.#environmentId, roomId);
-    this.#put(partition, P2P_RECORD_KEY, data);
+    const partition = sharedStateOf(this.#environmentId, roomId);
+    this.#put(partition, STATE_RECORD_KEY, data);
     if (bytes === null) return;
     for (const { partition: within, key, value } of stateRecords(
       this.#environmentId,

@@ -6,20 +6,20 @@ import type { ApiRequest } from './api-request.ts';
 import type { Route } from './route.ts';
 
 /** A name that the route does not know, and the known one that it resembles. */
-interface NearMiss {
+interface Misspelling {
   readonly path: string;
   readonly meant: string;
 }
 
 /** What was found so far. */
 interface Findings {
-  readonly misses: NearMiss[];
+  readonly misspellings: Misspelling[];
   compared: number;
 }
 
 /** The names that are compared, which also may be in a header. */
 const PLAIN_NAME = /^[\w.-]{1,60}$/;
-const MAX_MISSES = 5;
+const MAX_MISSPELLINGS = 5;
 /** Unknown names of a request that are compared. A body of 256 KiB has room for 18 000. */
 const MAX_COMPARED = 100;
 /** Filters by metadata are `metadata.<key>`. */
@@ -30,7 +30,7 @@ const METADATA_FILTER = 'metadata.';
  * the headers of the response, or throws `invalid_request` if the environment is strict.
  */
 export function checkNames(request: ApiRequest, route: Route): void {
-  const findings: Findings = { misses: [], compared: 0 };
+  const findings: Findings = { misspellings: [], compared: 0 };
   if (request.head.query !== '' && route.query !== undefined)
     checkQuery(
       request.search,
@@ -38,20 +38,20 @@ export function checkNames(request: ApiRequest, route: Route): void {
       findings,
     );
   if (route.body !== undefined) checkFields(route.body, request.body, '', findings);
-  const { misses } = findings;
-  const [first] = misses;
+  const { misspellings } = findings;
+  const [first] = misspellings;
   if (first === undefined) return;
-  if (request.caller?.environment.settings.strict === true) throw nearMissError(first);
+  if (request.caller?.environment.settings.strict === true) throw misspellingError(first);
   request.headers.push([
     'Collab-Hint',
-    misses
-      .slice(0, MAX_MISSES)
+    misspellings
+      .slice(0, MAX_MISSPELLINGS)
       .map(({ path, meant }) => `${path} is unknown and was ignored: did you mean ${meant}?`)
       .join(' '),
   ]);
 }
 
-function nearMissError({ path, meant }: NearMiss): CollabError {
+function misspellingError({ path, meant }: Misspelling): CollabError {
   return invalidField(path, `is unknown: did you mean ${meant}?`);
 }
 
@@ -80,9 +80,9 @@ function checkName(path: string, name: string, candidates: readonly string[], fi
   findings.compared++;
   if (!PLAIN_NAME.test(name)) return;
   const meant = closestMatch(name, candidates);
-  if (meant !== undefined) findings.misses.push({ path: `${path}${name}`, meant: `${path}${meant}` });
+  if (meant !== undefined) findings.misspellings.push({ path: `${path}${name}`, meant: `${path}${meant}` });
 }
 
-function isDone({ misses, compared }: Findings): boolean {
-  return misses.length >= MAX_MISSES || compared >= MAX_COMPARED;
+function isDone({ misspellings, compared }: Findings): boolean {
+  return misspellings.length >= MAX_MISSPELLINGS || compared >= MAX_COMPARED;
 }

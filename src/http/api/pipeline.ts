@@ -12,7 +12,7 @@ import { authenticate, backendOf, lookUpKey } from './authentication.ts';
 import { requireScope } from './authorization.ts';
 import { respondToPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
-import { checkNames } from './near-misses.ts';
+import { checkNames } from './misspelled-names.ts';
 import { countAgainstLimit } from './count-against-limit.ts';
 import { acceptBody, acceptNoBody, admitBody, startBody } from './accept-body.ts';
 import type { Route } from './route.ts';

@@ -8,7 +8,7 @@ import { eventRoutes } from './routes/events.ts';
 import { moderationRoutes } from './routes/moderation.ts';
 import { notificationRoutes } from './routes/notifications.ts';
 import { asyncapiRoute, openapiRoute } from './routes/openapi.ts';
-import { p2pStateRoutes } from './routes/p2p-state.ts';
+import { sharedStateRoutes } from './routes/shared-state.ts';
 import { reactionRoutes } from './routes/reactions.ts';
 import { roomRoutes } from './routes/rooms.ts';
 import { threadRoutes } from './routes/threads.ts';
@@ -26,7 +26,7 @@ export const apiRoutes: readonly Route[] = [
   ...userRoutes,
   ...moderationRoutes,
   ...notificationRoutes,
-  ...p2pStateRoutes,
+  ...sharedStateRoutes,
   ...turnRoutes,
   ...eventRoutes,
   ...adminAuthRoutes,

@@ -5,7 +5,7 @@ import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/env
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/environments/key.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
 import { RejectionSchema, type Report, ReportCreateSchema } from '../../model/moderation.ts';
-import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../model/p2p-state.ts';
+import { STATE_CONTENT_TYPE, SharedStatePutSchema } from '../../model/shared-state.ts';
 import { type Reaction, ReactionCreateSchema } from '../../model/reaction.ts';
 import { type ReadRoom, type Room, RoomPatchSchema } from '../../model/room.ts';
 import { PositionSchema, type Thread, ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
@@ -280,13 +280,13 @@ const stateFields = {
   sizeBytes: Type.Integer({ minimum: 0, description: 'Size of the whole state in bytes.' }),
   updatedAt: timeOrNull('When it was last written; null if there is no state.'),
 };
-const P2pStateSchema = Type.Object({
+const SharedStateSchema = Type.Object({
   ...stateFields,
   state: textOrNull('The bytes as base64; null if there is no state.'),
-  contentType: Type.Literal(P2P_CONTENT_TYPE),
+  contentType: Type.Literal(STATE_CONTENT_TYPE),
   updatedBy: textOrNull('The user who wrote it; null for a backend.'),
 });
-const P2pStateWrittenSchema = Type.Object(stateFields);
+const SharedStateWrittenSchema = Type.Object(stateFields);
 
 /** The fields of a user that browsers see. */
 const UserSummarySchema = schemaOf<UserSummary>()(
@@ -346,9 +346,9 @@ export const namedSchemas = {
   HeldContent: HeldContentSchema,
   NotificationSettings: NotificationSettingsSchema,
   Subscription: SubscriptionStateSchema,
-  P2pState: P2pStateSchema,
-  P2pStateWritten: P2pStateWrittenSchema,
-  P2pStatePut: requestSchema(P2pStatePutSchema),
+  P2pState: SharedStateSchema,
+  P2pStateWritten: SharedStateWrittenSchema,
+  P2pStatePut: requestSchema(SharedStatePutSchema),
   IceServer: IceServerSchema,
   TurnCredentials: TurnCredentialsSchema,
   Event: anyEvent(namedEvents),

@@ -14,30 +14,30 @@ import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
 /**
- * Minimum delay, in milliseconds, before a channel is sent the position of an event in a room that it does not see.
+ * Minimum delay, in milliseconds, before an audience is sent the position of an event in a room that it does not see.
  * `sendSkippedPositions` adds up to a second.
  */
 const ROOM_POSITION_DELAY_MS = 0;
 /** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
 const USER_POSITION_DELAY_MS = 5_000;
-/** A channel that is this many events behind receives the position earlier, so that its clients can still resume. */
+/** An audience that is this many events behind receives the position earlier, so that its clients can still resume. */
 const MAX_SKIPPED_EVENTS = MAX_RESUME_GAP / 2;
 
 /**
  * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic,
  * so that an event is published once for all of them.
  */
-export interface FeedChannel {
+export interface FeedAudience {
   readonly topic: string;
   readonly rooms: RoomScope;
   /** See `SocketWriter.baseUrl`. */
   readonly baseUrl: string;
   readonly key: string;
   members: number;
-  /** Position of the last event or `seq` frame that was sent to this channel. */
+  /** Position of the last event or `seq` frame that was sent to this audience. */
   sentSeq: number;
   /**
-   * When a `seq` frame must tell the clients that the channel skipped events after `sentSeq`, by `SocketLimits.now`;
+   * When a `seq` frame must tell the clients that the audience skipped events after `sentSeq`, by `SocketLimits.now`;
    * Infinity if it skipped none.
    */
   positionDueAt: number;
@@ -48,10 +48,10 @@ export interface FeedChannel {
 /** A socket that receives the events of a feed. */
 export interface FeedSubscriber extends UserSocket {
   rooms: RoomScope;
-  /** Position up to which the client has every event, while `channel` is null. */
+  /** Position up to which the client has every event, while `audience` is null. */
   position: number;
-  /** The channel that delivers its events once it has caught up; null before. */
-  channel: FeedChannel | null;
+  /** The audience that delivers its events once it has caught up; null before. */
+  audience: FeedAudience | null;
 }
 
 /** What a feed needs of its worker. */
@@ -66,8 +66,8 @@ export interface FeedHost {
 }
 
 /**
- * The live events of one environment in this worker. Every channel has received all events up to `delivered`. A
- * subscriber enters a channel in the same event loop iteration in which its own position equals `delivered`, so it
+ * The live events of one environment in this worker. Every audience has received all events up to `delivered`. A
+ * subscriber enters an audience in the same event loop iteration in which its own position equals `delivered`, so it
  * neither misses an event nor receives one twice.
  */
 export class Feed {
@@ -84,8 +84,8 @@ export class Feed {
   readonly #host: FeedHost;
   /** All subscribers, including those that have not caught up. */
   readonly #subscribers = new Set<FeedSubscriber>();
-  readonly #channels = new Map<string, FeedChannel>();
-  /** The subscribers in channels. */
+  readonly #audiences = new Map<string, FeedAudience>();
+  /** The subscribers in audiences. */
   readonly #userSockets = new UserSockets();
   /**
    * Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log.
@@ -108,7 +108,7 @@ export class Feed {
     this.ready.catch(() => undefined);
   }
 
-  /** Position up to which every channel has received all events; -1 until `ready` resolves. */
+  /** Position up to which every audience has received all events; -1 until `ready` resolves. */
   get delivered(): number {
     return this.#delivered;
   }
@@ -125,24 +125,24 @@ export class Feed {
     if (this.#subscribers.size === 0) this.#host.forget(this);
   }
 
-  /** Puts a subscriber into its channel. Its `position` must not be less than `delivered`. */
+  /** Puts a subscriber into its audience. Its `position` must not be less than `delivered`. */
   attach(subscriber: FeedSubscriber): void {
     if (!subscriber.writer.isOpen) return;
     if (subscriber.position > this.#delivered) {
       this.#ahead.add(subscriber);
       return;
     }
-    const channel = this.#channelOf(subscriber.rooms, subscriber.writer.baseUrl);
-    channel.members++;
-    subscriber.channel = channel;
-    subscriber.writer.subscribe(channel.topic);
+    const audience = this.#audienceOf(subscriber.rooms, subscriber.writer.baseUrl);
+    audience.members++;
+    subscriber.audience = audience;
+    subscriber.writer.subscribe(audience.topic);
     this.#userSockets.add(subscriber);
   }
 
   /** Changes the rooms that a subscriber sees, and applies its role, from the next event on. */
   rescope(subscriber: FeedSubscriber, rooms: RoomScope): void {
-    const attached = subscriber.channel !== null || this.#ahead.has(subscriber);
-    if (subscriber.channel !== null) subscriber.position = this.#delivered;
+    const attached = subscriber.audience !== null || this.#ahead.has(subscriber);
+    if (subscriber.audience !== null) subscriber.position = this.#delivered;
     this.#detach(subscriber);
     subscriber.rooms = rooms;
     if (attached) this.attach(subscriber);
@@ -165,15 +165,15 @@ export class Feed {
     this.#backlogs.published(event.text.length);
   }
 
-  /** Sends a `seq` frame to the channels that have skipped events for long enough. Called at most once a second. */
+  /** Sends a `seq` frame to the audiences that have skipped events for long enough. Called at most once a second. */
   sendSkippedPositions(): void {
     this.#userSockets.flush();
-    for (const channel of this.#channels.values()) {
-      if (channel.positionDueAt === Number.POSITIVE_INFINITY) continue;
-      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_SKIPPED_EVENTS)
+    for (const audience of this.#audiences.values()) {
+      if (audience.positionDueAt === Number.POSITIVE_INFINITY) continue;
+      if (audience.positionDueAt > this.#host.limits.now && this.#delivered - audience.sentSeq < MAX_SKIPPED_EVENTS)
         continue;
       const frame = seqFrame(this.#delivered);
-      this.#send(channel, frame, frame);
+      this.#send(audience, frame, frame);
     }
   }
 
@@ -183,14 +183,14 @@ export class Feed {
    */
   #closeOvertaken(next: number): void {
     for (const subscriber of this.#subscribers) {
-      const isLive = subscriber.channel !== null || (this.#ahead.has(subscriber) && subscriber.position < next - 1);
+      const isLive = subscriber.audience !== null || (this.#ahead.has(subscriber) && subscriber.position < next - 1);
       if (isLive) subscriber.writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
     }
     this.#delivered = next - 1;
     this.#attachAhead();
   }
 
-  /** Puts the subscribers that resumed from `delivered` into their channels. */
+  /** Puts the subscribers that resumed from `delivered` into their audiences. */
   #attachAhead(): void {
     for (const subscriber of this.#ahead) {
       if (subscriber.position > this.#delivered) continue;
@@ -202,7 +202,7 @@ export class Feed {
   #publish(event: StoredEvent): void {
     const receiver = receiverOfEvent(event.text);
     if (receiver !== null) {
-      for (const channel of this.#channels.values()) this.#skip(channel, USER_POSITION_DELAY_MS);
+      for (const audience of this.#audiences.values()) this.#skip(audience, USER_POSITION_DELAY_MS);
       if (receiver !== undefined) this.#userSockets.send(receiver, event.text);
       return;
     }
@@ -210,39 +210,39 @@ export class Feed {
     const hasFileUrls = containsFileUrls(event.text);
     const encoded = wireText(event.text);
     let room: string | null | undefined;
-    for (const channel of this.#channels.values()) {
-      if (channel.rooms !== null) room ??= roomOfEvent(event.text);
-      if (channel.rooms !== null && !isRoomVisible(channel.rooms, room ?? null, 'shown')) {
-        this.#skip(channel, ROOM_POSITION_DELAY_MS);
+    for (const audience of this.#audiences.values()) {
+      if (audience.rooms !== null) room ??= roomOfEvent(event.text);
+      if (audience.rooms !== null && !isRoomVisible(audience.rooms, room ?? null, 'shown')) {
+        this.#skip(audience, ROOM_POSITION_DELAY_MS);
         continue;
       }
-      const text = hasFileUrls ? withFileUrls(event.text, channel.baseUrl) : event.text;
-      this.#send(channel, text, hasFileUrls ? wireText(text) : encoded);
+      const text = hasFileUrls ? withFileUrls(event.text, audience.baseUrl) : event.text;
+      this.#send(audience, text, hasFileUrls ? wireText(text) : encoded);
     }
   }
 
-  #skip(channel: FeedChannel, withinMs: number): void {
-    channel.positionDueAt = Math.min(channel.positionDueAt, this.#host.limits.now + withinMs);
+  #skip(audience: FeedAudience, withinMs: number): void {
+    audience.positionDueAt = Math.min(audience.positionDueAt, this.#host.limits.now + withinMs);
   }
 
-  /** Sends a frame that brings the channel up to `delivered`. `encoded` is `wireText(text)`. */
-  #send(channel: FeedChannel, text: string, encoded: string | Uint8Array): void {
-    channel.publishedAt = this.#host.limits.now;
-    channel.sentSeq = this.#delivered;
-    channel.positionDueAt = Number.POSITIVE_INFINITY;
-    this.#host.limits.meter?.sent(text, channel.members);
-    this.#host.app.publish(channel.topic, encoded, false, false);
+  /** Sends a frame that brings the audience up to `delivered`. `encoded` is `wireText(text)`. */
+  #send(audience: FeedAudience, text: string, encoded: string | Uint8Array): void {
+    audience.publishedAt = this.#host.limits.now;
+    audience.sentSeq = this.#delivered;
+    audience.positionDueAt = Number.POSITIVE_INFINITY;
+    this.#host.limits.meter?.sent(text, audience.members);
+    this.#host.app.publish(audience.topic, encoded, false, false);
   }
 
   *#writers(): Iterable<SocketWriter> {
     for (const { writer } of this.#subscribers) yield writer;
   }
 
-  #channelOf(rooms: RoomScope, baseUrl: string): FeedChannel {
+  #audienceOf(rooms: RoomScope, baseUrl: string): FeedAudience {
     const key = `${baseUrl} ${rooms === null ? '' : JSON.stringify(rooms)}`;
-    let channel = this.#channels.get(key);
-    if (channel === undefined) {
-      channel = {
+    let audience = this.#audiences.get(key);
+    if (audience === undefined) {
+      audience = {
         topic: this.#host.nextTopic(),
         rooms,
         baseUrl,
@@ -252,18 +252,18 @@ export class Feed {
         positionDueAt: Number.POSITIVE_INFINITY,
         publishedAt: 0,
       };
-      this.#channels.set(key, channel);
+      this.#audiences.set(key, audience);
     }
-    return channel;
+    return audience;
   }
 
   #detach(subscriber: FeedSubscriber): void {
     this.#ahead.delete(subscriber);
-    const { channel } = subscriber;
-    if (channel === null) return;
-    subscriber.channel = null;
-    subscriber.writer.unsubscribe(channel.topic);
+    const { audience } = subscriber;
+    if (audience === null) return;
+    subscriber.audience = null;
+    subscriber.writer.unsubscribe(audience.topic);
     this.#userSockets.delete(subscriber);
-    if (--channel.members === 0) this.#channels.delete(channel.key);
+    if (--audience.members === 0) this.#audiences.delete(audience.key);
   }
 }

@@ -5,7 +5,7 @@ import type { SocketWriter } from '../socket/socket-writer.ts';
 import type { Member } from './member.ts';
 
 /** Sends frames to the members of one room on this worker. The subscribed members share a native topic. */
-export class RoomChannel {
+export class RoomAudience {
   /** All members on this worker by connection id, subscribed or not. */
   readonly members = new Map<string, Member>();
   readonly #hub: Hub;

@@ -13,7 +13,7 @@ import { wireText } from '../../net/wire-text.ts';
 import type { Logger } from '../../observability/log.ts';
 import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
 import type { Member } from './member.ts';
-import type { RoomChannel } from './room-channel.ts';
+import type { RoomAudience } from './room-audience.ts';
 import { renderRoomFrame } from './room-frame.ts';
 import { RoomView } from './room-view.ts';
 
@@ -38,7 +38,7 @@ export interface RoomPresenceOptions {
   readonly environmentId: string;
   readonly roomId: string;
   /** Receives the changes. */
-  readonly channel: RoomChannel;
+  readonly audience: RoomAudience;
   /** Called when a user has left. */
   readonly onLeft: (userId: string) => void;
 }
@@ -116,18 +116,18 @@ export class RoomPresence {
 
   /** Updates the view and sends the changes, within `TICK_MS`. */
   #refresh(): void {
-    if (this.#refreshPlanned || this.#options.channel.members.size === 0) return;
+    if (this.#refreshPlanned || this.#options.audience.members.size === 0) return;
     this.#refreshPlanned = true;
     const waitMs = Math.max(0, this.#refreshedAt + TICK_MS - performance.now());
     this.#refreshes = this.#refreshes.then(() => delay(waitMs)).then(() => this.#refreshNow());
   }
 
   async #refreshNow(): Promise<void> {
-    const { ctx, log, roomId, channel, onLeft } = this.#options;
+    const { ctx, log, roomId, audience, onLeft } = this.#options;
     this.#refreshPlanned = false;
     this.#refreshedAt = performance.now();
     const requests = this.#requests.splice(0);
-    if (channel.members.size === 0) {
+    if (audience.members.size === 0) {
       for (const { resolve } of requests) resolve();
       return;
     }
@@ -140,7 +140,7 @@ export class RoomPresence {
           this.#profiles.delete(userId);
           onLeft(userId);
         }
-        channel.publish(this.#frame(type, data));
+        audience.publish(this.#frame(type, data));
       }
       this.#sendSnapshots(requests);
     } catch (error) {
@@ -169,7 +169,7 @@ export class RoomPresence {
 
   #sendSnapshots(requests: readonly SnapshotRequest[]): void {
     if (requests.length === 0) return;
-    const { ctx, channel, roomId } = this.#options;
+    const { ctx, audience, roomId } = this.#options;
     const { partial = false } = partialOf(ctx);
     const snapshot = this.#frame(
       'presence.snapshot',
@@ -185,8 +185,8 @@ export class RoomPresence {
       return;
     }
     for (const { member, resolve } of requests) {
-      if (channel.members.get(member.connection.id) === member) {
-        channel.subscribe(member);
+      if (audience.members.get(member.connection.id) === member) {
+        audience.subscribe(member);
         member.connection.writer.sendReply(snapshot, encoded);
       }
       resolve();

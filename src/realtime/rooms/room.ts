@@ -18,7 +18,7 @@ import type { Connection } from '../session/connection.ts';
 import { LatestFrames, type OutgoingFrame } from './latest-frames.ts';
 import type { Member } from './member.ts';
 import { decodePeerMessage, encodePeerMessage, type PeerMessage } from './peer-message.ts';
-import { RoomChannel } from './room-channel.ts';
+import { RoomAudience } from './room-audience.ts';
 import { renderRoomFrame } from './room-frame.ts';
 import { RoomPresence } from './room-presence.ts';
 import { TypingUsers } from './typing-users.ts';
@@ -57,7 +57,7 @@ export class Room {
   readonly roomId: string;
   readonly #deps: RoomDeps;
   readonly #environmentId: string;
-  readonly #channel: RoomChannel;
+  readonly #audience: RoomAudience;
   readonly #presence: RoomPresence;
   readonly #typingUsers = new TypingUsers();
   readonly #latest = new LatestFrames((frame) => this.#send(frame));
@@ -69,7 +69,7 @@ export class Room {
     this.key = key;
     this.roomId = roomId;
     this.#environmentId = environmentId;
-    this.#channel = new RoomChannel(deps.hub);
+    this.#audience = new RoomAudience(deps.hub);
     const { ctx, log } = deps;
     this.#presence = new RoomPresence({
       ctx,
@@ -77,7 +77,7 @@ export class Room {
       key,
       environmentId,
       roomId,
-      channel: this.#channel,
+      audience: this.#audience,
       onLeft: (userId) => this.#typingUsers.remove(userId),
     });
     this.#subscription = deps.bus.subscribe(key, (text) => this.#onMessage(text));
@@ -90,7 +90,7 @@ export class Room {
 
   /** Whether no connection of this worker is in the room. */
   get isEmpty(): boolean {
-    return this.#channel.members.size === 0;
+    return this.#audience.members.size === 0;
   }
 
   /**
@@ -107,14 +107,14 @@ export class Room {
       touchedAt: ctx.clock.monotonic(),
       subscribed: false,
     };
-    this.#channel.add(member);
+    this.#audience.add(member);
     return member;
   }
 
   /** Shows a new member to the others. A user who is present already, or within the grace period, keeps `joinedAt`. */
   async enter(member: Member): Promise<void> {
     const joinedAt = await joinedAtOf(this.#deps.ctx, this.key, member.connection.userId);
-    if (this.#channel.members.get(member.connection.id) !== member) return;
+    if (this.#audience.members.get(member.connection.id) !== member) return;
     await this.#write(member, { joinedAt: joinedAt ?? member.membership.joinedAt });
   }
 
@@ -142,7 +142,7 @@ export class Room {
    */
   async remove(member: Member, lost: boolean): Promise<void> {
     const { ctx } = this.#deps;
-    if (!this.#channel.remove(member)) return;
+    if (!this.#audience.remove(member)) return;
     if (this.isEmpty) this.#latest.flush();
     // The calls of a process take effect in their order, so this one replaces a write that is not answered yet.
     if (member.written)
@@ -179,7 +179,7 @@ export class Room {
   /** Whether a connection is in the room, on any worker. */
   async has(connectionId: string): Promise<boolean> {
     return (
-      this.#channel.members.has(connectionId) ||
+      this.#audience.members.has(connectionId) ||
       this.#presence.hasConnection(connectionId) ||
       isPresent(this.#deps.ctx, this.key, connectionId)
     );
@@ -188,7 +188,7 @@ export class Room {
   /** Sends data to one connection in the room. */
   signal(from: Member, to: string, data: unknown): Promise<void> {
     const frame = this.#frame('p2p.signal', from, JSON.stringify({ from: from.connection.id, to, data }));
-    const member = this.#channel.members.get(to);
+    const member = this.#audience.members.get(to);
     if (member === undefined) this.#publishToPeers({ kind: 'direct', connectionId: to, frame });
     else member.connection.writer.send(frame);
     return this.#touch(from);
@@ -201,12 +201,12 @@ export class Room {
       case 'changed':
         return this.#presence.membershipChanged(message.connectionId);
       case 'frame':
-        return this.#channel.publish(message.frame);
+        return this.#audience.publish(message.frame);
       case 'typing':
         this.#recordTyping(message.frame);
-        return this.#channel.publish(message.frame);
+        return this.#audience.publish(message.frame);
       case 'direct':
-        return this.#channel.members.get(message.connectionId)?.connection.writer.send(message.frame);
+        return this.#audience.members.get(message.connectionId)?.connection.writer.send(message.frame);
     }
   }
 
@@ -227,7 +227,7 @@ export class Room {
   /** Writes the memberships of this worker's connections in a new lease. */
   async writeAgain(): Promise<void> {
     const { ctx, owner } = this.#deps;
-    const written = [...this.#channel.members.values()].filter((member) => member.written);
+    const written = [...this.#audience.members.values()].filter((member) => member.written);
     await Promise.all(written.map(({ membership }) => putMembership(ctx, owner, this.key, membership)));
     this.#changed(null);
   }
@@ -236,7 +236,7 @@ export class Room {
    * Ends the typing of users who have not typed for a while, and does `RoomPresence.tick`. `now` is `Clock.monotonic`.
    */
   tick(now: number): void {
-    for (const frame of this.#typingUsers.expire(now)) this.#channel.publish(frame);
+    for (const frame of this.#typingUsers.expire(now)) this.#audience.publish(frame);
     this.#presence.tick(now);
   }
 
@@ -277,7 +277,7 @@ export class Room {
 
   #send({ kind, from, frame }: OutgoingFrame): void {
     if (kind === 'typing') this.#recordTyping(frame);
-    this.#channel.publish(frame, from);
+    this.#audience.publish(frame, from);
     this.#publishToPeers({ kind, frame });
   }
 

@@ -1,6 +1,6 @@
 import type { AuthenticatedUser, Claims, CredentialReference } from '../../domain/access/tokens.ts';
 import type { RoomScope } from '../../model/room.ts';
-import type { Feed, FeedChannel, FeedSubscriber } from '../feed/feed.ts';
+import type { Feed, FeedAudience, FeedSubscriber } from '../feed/feed.ts';
 import type { Session, SocketWriter } from '../socket/socket-writer.ts';
 
 /** Handles the messages of connections. One instance serves all connections of a worker. */
@@ -35,7 +35,7 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
   /** The `confinedKeyId` of its first token, with which it is counted: a later token does not change that. */
   readonly countedKeyId: Claims['confinedKeyId'];
   position = 0;
-  channel: FeedChannel | null = null;
+  audience: FeedAudience | null = null;
   /** Theoretical arrival time of the rate limit of messages (generic cell rate algorithm), by `Clock.monotonic`. */
   theoreticalArrival = 0;
   /** The number of queued messages, including the running one. */

@@ -79,7 +79,7 @@ export class Heartbeat {
       connection.warned = true;
       writer.send(tokenExpiringFrame(expiresAt));
     } else if (
-      now - Math.max(writer.lastSentAt, connection.channel?.publishedAt ?? 0) >=
+      now - Math.max(writer.lastSentAt, connection.audience?.publishedAt ?? 0) >=
       this.#services.config.ws.heartbeatSeconds * 1000
     ) {
       writer.send(PING_FRAME);

@@ -8,14 +8,14 @@ import type { Logger } from '../../observability/log.ts';
 const POLL_MS = 50;
 /** Jobs per batch. */
 const BATCH = 12;
-/** Jobs of one owner in a batch; more only if the jobs of the other owners do not fill it. */
-const BATCH_OF_OWNER = 3;
+/** Jobs of one user in a batch; more only if the jobs of the other users do not fill it. */
+const BATCH_OF_USER = 3;
 /**
  * Jobs of a batch that have not started after this time, in milliseconds, are put off: a job that goes before may have
  * been added.
  */
 const BATCH_MS = 1_000;
-/** How many pending jobs are read to find those of different owners. */
+/** How many pending jobs are read to find those of different users. */
 const READ_AHEAD = 500;
 /** While one image is decoded, another one can be read and a third one written. */
 const CONCURRENCY = 3;
@@ -110,14 +110,14 @@ export class FileJobs {
   }
 }
 
-/** The next batch, in the order of the jobs, except that the first few jobs of each owner come first. */
+/** The next batch, in the order of the jobs, except that the first few jobs of each user come first. */
 function fairBatch(jobs: readonly FileJob[]): FileJob[] {
   const seen = new Map<string, number>();
   const [first, later]: [FileJob[], FileJob[]] = [[], []];
   for (const job of jobs) {
-    const ofOwner = seen.get(job.owner) ?? 0;
-    seen.set(job.owner, ofOwner + 1);
-    (ofOwner < BATCH_OF_OWNER ? first : later).push(job);
+    const ofUser = seen.get(job.userKey) ?? 0;
+    seen.set(job.userKey, ofUser + 1);
+    (ofUser < BATCH_OF_USER ? first : later).push(job);
     if (first.length === BATCH) break;
   }
   return [...first, ...later].slice(0, BATCH);

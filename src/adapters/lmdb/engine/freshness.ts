@@ -21,7 +21,7 @@ export class Freshness {
   #reads = 0;
   #expiryPlanned = false;
   /** Whether the caller announces input (`expireOnInput`). */
-  #hasInputNotifier = false;
+  #hasReadBarrier = false;
   readonly #expireNow = (): void => {
     this.#expiryPlanned = false;
     this.#release();
@@ -48,7 +48,7 @@ export class Freshness {
     this.#reads = 0;
     if (this.#expiryPlanned) return;
     this.#expiryPlanned = true;
-    if (this.#hasInputNotifier) setImmediate(this.#expireNow);
+    if (this.#hasReadBarrier) setImmediate(this.#expireNow);
     else void RESOLVED.then(this.#expireAfterMicrotasks);
   }
 
@@ -59,7 +59,7 @@ export class Freshness {
 
   /** As `StoreOperations.expireOnInput`. */
   expireOnInput(): () => void {
-    this.#hasInputNotifier = true;
+    this.#hasReadBarrier = true;
     return () => this.expire();
   }
 

@@ -8,10 +8,10 @@ import {
   renderWritten,
   stateTooLarge,
   writeState,
-} from '../../../domain/rooms/p2p-state.ts';
+} from '../../../domain/rooms/shared-state.ts';
 import { InputSchema, validate } from '../../../domain/input/validate.ts';
 import { invalidField } from '../../../model/errors.ts';
-import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../../model/p2p-state.ts';
+import { STATE_CONTENT_TYPE, SharedStatePutSchema } from '../../../model/shared-state.ts';
 import type { ApiRequest } from '../api-request.ts';
 import { bytesHead, listHead } from '../../core/content-headers.ts';
 import { isModified, preconditionHolds } from '../../core/conditions.ts';
@@ -21,7 +21,7 @@ import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 
 const path = '/rooms/:roomId/p2p/state';
-const statePut = new InputSchema(P2pStatePutSchema);
+const statePut = new InputSchema(SharedStatePutSchema);
 
 /**
  * The size of the JSON form relative to the bytes: base64 has four characters for three bytes, and JSON may escape its
@@ -30,7 +30,7 @@ const statePut = new InputSchema(P2pStatePutSchema);
 const JSON_GROWTH = 1.4;
 const JSON_FRAME_BYTES = 1024;
 
-export const p2pStateRoutes: readonly Route[] = [
+export const sharedStateRoutes: readonly Route[] = [
   {
     method: 'GET',
     path,
@@ -64,7 +64,7 @@ export const p2pStateRoutes: readonly Route[] = [
         ['Vary', 'Accept'],
       ];
       if (state.unchanged) return { status: 304, body: '', head: listHead, headers };
-      if (!head.accept.includes(P2P_CONTENT_TYPE))
+      if (!head.accept.includes(STATE_CONTENT_TYPE))
         return { status: 200, body: renderState(roomId, state), head: listHead, headers };
       if (state.base64 === null) return { status: 204, body: '', head: bytesHead, headers };
       return { status: 200, body: Buffer.from(state.base64, 'base64'), head: bytesHead, headers };
@@ -85,7 +85,7 @@ export const p2pStateRoutes: readonly Route[] = [
       { name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into the stored state.' }) },
     ],
     payload: {
-      schema: P2pStatePutSchema,
+      schema: SharedStatePutSchema,
       limit: ({ environment }, contentType) =>
         maxStateBytes(environment) * (isBytes(contentType) ? 1 : JSON_GROWTH) + JSON_FRAME_BYTES,
       tooLarge: ({ environment }) => stateTooLarge(environment),
@@ -135,7 +135,7 @@ function bytesOf({ bytes, head }: ApiRequest): Buffer {
   const { contentType } = head;
   if (isBytes(contentType)) return bytes;
   if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType)) {
-    throw wrongContentType(`${P2P_CONTENT_TYPE} or application/json`, contentType);
+    throw wrongContentType(`${STATE_CONTENT_TYPE} or application/json`, contentType);
   }
   const { state } = validate(statePut, parseJsonBody(contentType, bytes));
   if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state))
@@ -145,5 +145,5 @@ function bytesOf({ bytes, head }: ApiRequest): Buffer {
 
 function isBytes(contentType: string): boolean {
   const [type = ''] = contentType.split(';', 1);
-  return type.trim().toLowerCase() === P2P_CONTENT_TYPE;
+  return type.trim().toLowerCase() === STATE_CONTENT_TYPE;
 }

@@ -1,4 +1,4 @@
-import { P2P_CONTENT_TYPE } from '../../../model/p2p-state.ts';
+import { STATE_CONTENT_TYPE } from '../../../model/shared-state.ts';
 import {
   admin,
   attachment,
@@ -143,7 +143,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
         state: STATE,
         version: 1,
         sizeBytes: 18,
-        contentType: P2P_CONTENT_TYPE,
+        contentType: STATE_CONTENT_TYPE,
         updatedAt: written.updatedAt,
         updatedBy: null,
       },
