@@ -3,9 +3,9 @@ import { openPostgresShared } from '../../src/adapters/postgres/shared/shared.ts
 import { sharedConformance } from '../conformance/shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
-import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+import { POSTGRES, startPgbouncer, startPostgres } from '../helpers/engines/postgres.ts';
 
-const skip = skipWithout(...POSTGRES);
+const skip = skipWithout(...POSTGRES, 'pgbouncer');
 
 /** Tables of shared memory. */
 const TABLES = ['windows', 'budgets', 'leases', 'counts', 'records', 'senders', 'clock'];
@@ -13,12 +13,13 @@ const TABLES = ['windows', 'budgets', 'leases', 'counts', 'records', 'senders', 
 if (skip !== false) t.plan(0, skip);
 else {
   const postgres = await startPostgres(t);
+  const pgbouncer = await startPgbouncer(t, postgres);
   const truncate = `truncate ${TABLES.map((name) => `collab.shared_${name}`).join()}`;
 
   await sharedConformance(t, async () => {
     const clock = new ManualClock(0);
-    const options = { option: 'store.url', url: postgres.url, now: () => clock.monotonic() } as const;
-    const [shared, peer] = await Promise.all([openPostgresShared(options), openPostgresShared(options)]);
+    const open = (url: string) => openPostgresShared({ option: 'store.url', url, now: () => clock.monotonic() });
+    const [shared, peer] = await Promise.all([open(pgbouncer.url), open(postgres.url)]);
     postgres.sql(truncate);
     t.teardown(() => Promise.all([shared.close(), peer.close()]));
     const stored = (): number =>

@@ -28,12 +28,6 @@ const reads: ReadonlySet<Call['name']> = new Set(['look', 'total', 'list', 'get'
 /** Whether a call changes nothing. */
 export const isRead = ({ name }: Call): boolean => reads.has(name);
 
-/** The owner whose counts are unknown if it is unknown whether a call took effect; null if there is none. */
-export function ownerOf({ name, args }: Call): string | null {
-  if (name === 'begin') return args[0];
-  return name === 'count' ? String(args[1]) : null;
-}
-
 /** Throws if a key, with the name under it, is longer than an index allows. */
 export function checkKey(...parts: readonly string[]): void {
   const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);

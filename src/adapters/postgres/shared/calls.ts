@@ -3,16 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { quote } from '../connection.ts';
 import { ConnectionLost, faultOf, sqlState } from '../faults.ts';
 import type { Link } from '../link.ts';
-import { type Call, isRead, ownerOf } from './call.ts';
-import { refusalOf } from '../refusal.ts';
+import { type Call, isRead } from './call.ts';
+import { commitRefusal } from '../store/refusals.ts';
 import { CREATE_SHARED, MISSING } from './schema.ts';
 import { SWEPT_ROWS } from './sweep-function.ts';
 
 /** Calls of one batch, which is one transaction, and the characters of their arguments. */
 const MAX_CALLS = 256;
 const MAX_CHARACTERS = 1_048_576;
-/** Milliseconds for which a batch is tried again on other connections before its calls reject. */
-const BATCH_MS = 2_000;
 const SWEEP_MS = 15_000;
 /** Milliseconds before an attempt after one that has failed. */
 const PAUSE_MS = 20;
@@ -33,25 +31,28 @@ interface WaitingCall extends Waiting {
  * others were under way, as one batch, which is one round trip and one transaction. Batches follow one another, so calls
  * take effect in their order.
  *
- * A batch whose connection is lost is sent again for up to `BATCH_MS`; the database knows its number, so it takes effect
+ * A batch whose connection is lost is sent again for a while; the database knows its number, so it takes effect
  * once. When that is in vain, its calls reject, and further ones reject at once until there is a connection again.
  */
 export class SharedCalls {
   readonly #link: Link;
+  readonly #patienceMs: number;
   readonly #given: (() => number) | undefined;
   readonly #sender = randomInt(2 ** 47);
   readonly #waiting: Waiting[] = [];
-  /** Owners of whose counts it is not known whether the last changes took effect. */
-  readonly #uncertain = new Set<string>();
   #sending: Promise<void> | undefined;
   #batch = 0;
   #memory: number | null = null;
   #seen: number | null = null;
   #isAway = false;
 
-  /** @param given the time in place of that of the database, for tests */
-  constructor(link: Link, given: (() => number) | undefined) {
+  /**
+   * @param patienceMs milliseconds for which a batch is tried again on other connections before its calls reject
+   * @param given the time in place of that of the database, for tests
+   */
+  constructor(link: Link, patienceMs: number, given: (() => number) | undefined) {
     this.#link = link;
+    this.#patienceMs = patienceMs;
     this.#given = given;
   }
 
@@ -64,11 +65,6 @@ export class SharedCalls {
   async sweep(idleMs: number): Promise<void> {
     // Other calls go in between.
     while (Number(await this.#add({ sweepIdleMs: idleMs })) >= SWEPT_ROWS);
-  }
-
-  /** Whether it is not known what counts an owner has: it begins another lease and writes them again. Forgets it. */
-  takeUncertain(owner: string): boolean {
-    return this.#uncertain.delete(owner);
   }
 
   /** Resolves once the calls that were made before have their answers. */
@@ -118,7 +114,11 @@ export class SharedCalls {
       `select collab.shared_calls_1(${quote(JSON.stringify(list))}, ${this.#sender}, ${number}, ${this.#memory}, ` +
       `${this.#seen}, ${this.#given?.() ?? null})`;
     try {
-      const [memory, seen, ...answers] = JSON.parse(await this.#run(sql, BATCH_MS)) as [number, number, ...unknown[]];
+      const [memory, seen, ...answers] = JSON.parse(await this.#run(sql, this.#patienceMs)) as [
+        number,
+        number,
+        ...unknown[],
+      ];
       this.#memory = memory;
       this.#seen = seen;
       for (const [i, { resolve }] of calls.entries()) resolve(answers[i]);
@@ -128,12 +128,8 @@ export class SharedCalls {
         for (const call of calls) await this.#sendBatch([call]);
         return;
       }
-      const reason = isAboutData(error) ? error : refusalOf(error);
-      for (const { work, reject } of calls) {
-        const owner = ownerOf(work);
-        if (owner !== null) this.#uncertain.add(owner);
-        reject(reason);
-      }
+      const reason = isAboutData(error) ? error : commitRefusal(error, true);
+      for (const { reject } of calls) reject(reason);
     }
   }
 
@@ -142,7 +138,7 @@ export class SharedCalls {
     try {
       resolve(await this.#run(sql, SWEEP_MS));
     } catch (error) {
-      reject(refusalOf(error));
+      reject(commitRefusal(error, true));
     }
   }
 
@@ -168,7 +164,7 @@ export class SharedCalls {
 
   /** Begins to connect in the background, unless an attempt has just failed. */
   async #refuseAway(): Promise<never> {
-    const attempt = this.#link.connect(BATCH_MS);
+    const attempt = this.#link.connect(this.#patienceMs);
     attempt.catch(() => {});
     throw new ConnectionLost('The database could not be reached a moment ago');
   }

@@ -13,5 +13,8 @@ select pg_advisory_xact_lock(1129270347);
 do $$ begin if to_regnamespace('collab') is null then create schema collab; end if; end $$;
 ${TABLES}${CALLS_FUNCTION}${SWEEP_FUNCTION}`;
 
+/** Whether shared memory was created: `t` or `f`. */
+export const IS_CREATED = "select to_regprocedure('collab.shared_sweep_1(float8, float8)') is not null";
+
 /** SQLSTATEs of a call while there is no function, table or schema of shared memory. */
 export const MISSING: ReadonlySet<string> = new Set(['42883', '42P01', '3F000']);

@@ -6,7 +6,7 @@ import { Link } from '../link.ts';
 import { parseTarget } from '../target.ts';
 import { checkKey, decodeText, encodeText } from './call.ts';
 import { SharedCalls } from './calls.ts';
-import { CREATE_SHARED } from './schema.ts';
+import { CREATE_SHARED, IS_CREATED } from './schema.ts';
 
 /** How `openPostgresShared` opens shared memory. */
 export interface PostgresSharedOptions {
@@ -14,12 +14,15 @@ export interface PostgresSharedOptions {
   readonly option: EngineOption;
   /** `postgres://…` */
   readonly url: string;
+  /** Milliseconds for which a call may be tried again before it rejects; 2 000 when absent. */
+  readonly patienceMs?: number | undefined;
   /** The time in place of that of the database, in milliseconds, for tests. */
   readonly now?: (() => number) | undefined;
 }
 
 /** Milliseconds for which opening waits for a connection. */
 const OPEN_MS = 10_000;
+const PATIENCE_MS = 2_000;
 
 type Window = readonly [allowed: boolean, remaining: number, resetMs: number];
 type Shown = readonly [name: string, owner: string, text: string, putAt: number, expiresInMs: number | null];
@@ -31,16 +34,23 @@ type Shown = readonly [name: string, owner: string, text: string, putAt: number,
  * While the database cannot be reached, calls reject with `storage_failed`: the first ones after 2 s, later ones at
  * once. It connects again by itself.
  */
-export async function openPostgresShared({ option, url, now }: PostgresSharedOptions): Promise<Shared> {
+export async function openPostgresShared({
+  option,
+  url,
+  patienceMs = PATIENCE_MS,
+  now,
+}: PostgresSharedOptions): Promise<Shared> {
   const target = parseTarget(option, url);
   const link = new Link(target, 'collab shared');
   try {
-    await (await link.connect(OPEN_MS)).run(CREATE_SHARED);
+    const connection = await link.connect(OPEN_MS);
+    const [rows] = await connection.run(IS_CREATED);
+    if (rows?.[0]?.[0] !== 't') await connection.run(CREATE_SHARED);
   } catch (error) {
     link.close();
     throw openingError(target, error);
   }
-  const calls = new SharedCalls(link, now);
+  const calls = new SharedCalls(link, patienceMs, now);
 
   return {
     async hit(key, limit, windowMs) {
@@ -56,12 +66,10 @@ export async function openPostgresShared({ option, url, now }: PostgresSharedOpt
 
     async beginLease(owner) {
       checkKey(owner);
-      calls.takeUncertain(owner);
       await calls.call('begin', owner, randomInt(2 ** 47));
     },
 
     async renewLease(owner) {
-      if (calls.takeUncertain(owner)) return false;
       return (await calls.call('renew', owner)) as boolean;
     },
 

@@ -20,7 +20,8 @@ declare
   _most int := 0;
 begin
   select coalesce(_given, date_part('epoch', clock_timestamp()) * 1000 + c.ahead) into _now from collab.shared_clock c;
-  if not found then
+  -- All nodes sweep, once a minute each.
+  if not found or not pg_try_advisory_xact_lock(1129270349) then
     return 0;
   end if;
 ${[
