@@ -260,7 +260,7 @@ await t.test('a subscriber that is too slow is closed, and hears again', options
 await t.test('a subscriber that stays at another server than the commands is replaced', options, async (t) => {
   const [old, next] = [await startRedis(t), await startRedis(t)];
   const proxy = await startTcpProxy(t, old.port);
-  const one = await open(t, urlOf(proxy.port), { beaconMs: 50 });
+  const one = await open(t, urlOf(proxy.port), { beaconMs: 500 });
   const other = await open(t, next.url);
   const heard = await listen(one);
   const [commands] = proxy.links;
@@ -273,7 +273,7 @@ await t.test('a subscriber that stays at another server than the commands is rep
 await t.test('a subscriber that is connected and silent is replaced', options, async (t) => {
   const { port, query } = ownPrefix();
   const proxy = await startTcpProxy(t, port);
-  const one = await open(t, urlOf(proxy.port, query), { beaconMs: 200 });
+  const one = await open(t, urlOf(proxy.port, query), { beaconMs: 500 });
   const other = await open(t, urlOf(port, query));
   const heard = await listen(one);
   const [, subscriber] = proxy.links;

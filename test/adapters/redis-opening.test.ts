@@ -236,6 +236,18 @@ await t.test('sentinels say where the master is', options, async (t) => {
       () => false,
     ),
   );
+  const opened = await openRedis({ url: `${url}?sentinel=main`, beaconMs: 500 });
+  t.teardown(() => opened.close());
+  const heard: string[] = [];
+  await opened.bus.subscribe('topic', (text) => heard.push(text)).ready;
+  const [next, command] = [await startRedis(t), await admin(t, port)];
+  await command('SENTINEL', 'REMOVE', 'main');
+  await command('SENTINEL', 'MONITOR', 'main', '127.0.0.1', String(next.port), '1');
+  const peer = await open(t, next.url);
+  await until(() => {
+    peer.bus.publish({ topic: 'topic', text: 'x' });
+    return heard.length > 0;
+  });
   await isRefused(t, `${url}?sentinel=other`, false, /knows no master other/);
   await isRefused(t, `redis://127.0.0.1:${port}`, false, /is a sentinel: add \?sentinel=/);
 });

@@ -16,12 +16,6 @@ import type { Connection } from './connection.ts';
 import { Link } from './link.ts';
 
 /**
- * How often a process publishes something for itself, in milliseconds. If it has not heard it by the next time, it
- * connects again: after a failover, the connection that hears may have stayed at a server that nobody publishes to.
- */
-const BEACON_MS = 5_000;
-
-/**
  * A bus by publish and subscribe of a Redis or Valkey. It publishes over one connection and hears over another one.
  * While the server cannot be reached, publications and announcements are lost; afterwards every listener is told that
  * any stream may have grown.
@@ -47,8 +41,10 @@ export class RedisBus implements Bus {
    * @param commands the connection to publish over
    * @param connect makes a connection to hear over
    * @param tag what the names of all channels begin with
+   * @param beaconMs how often it publishes something for itself. If it has not heard that by the next time, it connects
+   *   again: after a failover, the connection that hears may have stayed at a server that nobody publishes to.
    */
-  constructor(commands: Link, connect: () => Promise<Connection>, tag: string, beaconMs: number = BEACON_MS) {
+  constructor(commands: Link, connect: () => Promise<Connection>, tag: string, beaconMs: number) {
     this.#commands = commands;
     this.#channels = { announce: `${tag}:a`, beacon: `${tag}:i:${this.#id}`, topic: `${tag}:p:` };
     this.#subscriber = new Link(

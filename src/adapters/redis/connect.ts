@@ -20,6 +20,23 @@ export async function connect(target: Target): Promise<Connection> {
   throw failure;
 }
 
+/**
+ * Whether a connection is to another server than the sentinels name, such as an old master that is cut off from them.
+ * False if none can be asked, and for a target without sentinels.
+ */
+export async function isOutdated(target: Target, { endpoint }: Connection): Promise<boolean> {
+  const { endpoints, sentinel } = target;
+  if (sentinel === undefined) return false;
+  for (const address of endpoints) {
+    try {
+      return addressOf(await masterOf(target, address, sentinel)) !== addressOf(endpoint);
+    } catch {
+      // Another sentinel may know.
+    }
+  }
+  return false;
+}
+
 /** How often a node of a cluster may name another one. */
 const MAX_MOVES = 5;
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { randomSecret } from '../../lib/ids.ts';
 import type { EngineError } from '../../ports/engine-error.ts';
 import { RedisBus } from './bus.ts';
-import { connect } from './connect.ts';
+import { connect, isOutdated } from './connect.ts';
 import { openingError } from './faults.ts';
 import { Link } from './link.ts';
 import { RedisShared } from './shared.ts';
@@ -21,6 +21,9 @@ export interface RedisOptions {
   readonly beaconMs?: number | undefined;
 }
 
+/** `RedisOptions.beaconMs`, but in tests. */
+const BEACON_MS = 5_000;
+
 /** A Redis or Valkey that a process has opened. */
 export interface OpenRedis {
   readonly shared: RedisShared;
@@ -37,8 +40,10 @@ export interface OpenRedis {
 export async function openRedis(options: RedisOptions): Promise<OpenRedis> {
   const target = parseTarget(options.url, options.answerMs);
   const { link, shared } = await openMemory(target, options, () => bus.onCommandsUp());
-  const bus = new RedisBus(link, () => connect(target), target.tag, options.beaconMs);
+  const bus = new RedisBus(link, () => connect(target), target.tag, options.beaconMs ?? BEACON_MS);
+  const stopWatching = watchMaster(target, link, options.beaconMs ?? BEACON_MS);
   const close = async (): Promise<void> => {
+    stopWatching();
     bus.close();
     await shared.close();
   };
@@ -94,6 +99,22 @@ async function openMemory(
       error instanceof Error && 'code' in error && error.code === 'storage_failed' ? error.cause : error,
     );
   }
+}
+
+/**
+ * Replaces the connection for commands whenever the sentinels name another master. The one that hears follows by its
+ * beacon. Returns a function that ends this.
+ */
+function watchMaster(target: Target, link: Link, everyMs: number): () => void {
+  if (target.sentinel === undefined) return () => {};
+  const timer = setInterval(() => {
+    const connection = link.current;
+    if (connection === undefined) return;
+    void isOutdated(target, connection).then((outdated) => {
+      if (outdated) connection.end(new Error('the sentinels name another master'));
+    });
+  }, everyMs).unref();
+  return () => clearInterval(timer);
 }
 
 /** Makes every call once, so that a missing right is found at the start. */
