@@ -41,10 +41,13 @@ export async function startRedis(t: Test, ...args: readonly string[]): Promise<R
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     instance = startInstance(program, [...own, ...args], { cwd });
     await accepts(instance, port);
-    const started = instance;
-    process.once('exit', () => signalInstance(started, 'SIGKILL'));
   };
-  t.teardown(() => killInstance(instance));
+  const kill = (): void => signalInstance(instance, 'SIGKILL');
+  process.once('exit', kill);
+  t.teardown(async () => {
+    process.off('exit', kill);
+    await killInstance(instance);
+  });
   await start();
   return {
     port,
