@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/thrown.ts';
 import { profileProvider } from './profile.ts';
 import { containerProvider, type Environment, instanceProvider, webIdentityProvider } from './services.ts';
 import { CredentialFailure, type CredentialProvider } from './source.ts';
@@ -13,15 +14,26 @@ export async function findProvider(env: Environment, region: string): Promise<Cr
     variablesProvider(env) ??
     (await profileProvider(env)) ??
     webIdentityProvider(env, region) ??
-    containerProvider(env) ??
-    instanceProvider(env);
-  if (provider === null) throw new CredentialFailure(NO_KEYS, { isTransient: false });
-  return provider;
+    containerProvider(env);
+  return provider ?? lastResort(instanceProvider(env));
 }
 
-/** What to do when there are no keys. */
-export const NO_KEYS =
-  'no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role';
+const NO_KEYS = 'no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role';
+
+/** Most machines without keys are no instances of EC2: when their service fails, the message says what to do. */
+function lastResort(provider: CredentialProvider | null): CredentialProvider {
+  if (provider === null) throw new CredentialFailure(NO_KEYS, { isTransient: false });
+  return {
+    name: provider.name,
+    load: async () => {
+      try {
+        return await provider.load();
+      } catch (error) {
+        throw new CredentialFailure(`${NO_KEYS} (${messageOf(error)})`, { isTransient: false, cause: error });
+      }
+    },
+  };
+}
 
 function variablesProvider(env: Environment): CredentialProvider | null {
   const {
