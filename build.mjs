@@ -22,7 +22,18 @@ const node = {
   // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
   // Imported as `* as Type`, with `typebox/schema` in place of `typebox/compile`, a seventh of it is left out of the
   // bundle.
-  external: ['@opentelemetry/*', 'commander', 'file-type', 'lmdb', 'sharp', 'uWebSockets.js', 'ws', 'yjs'],
+  external: [
+    '@opentelemetry/*',
+    '@redis/client',
+    'commander',
+    'file-type',
+    'lmdb',
+    'pg',
+    'sharp',
+    'uWebSockets.js',
+    'ws',
+    'yjs',
+  ],
   sourcemap: true,
   metafile: true,
   logLevel: 'warning',

@@ -1,6 +1,6 @@
 import { realpathSync, rmSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { MEGABYTE } from './lib/bytes.ts';
 import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
 import { findLockHolders } from './adapters/lmdb/env/lock-holders.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
@@ -9,14 +9,28 @@ import type { ShutdownStep } from './cluster/shutdown.ts';
 import type { Primary } from './cluster/primary.ts';
 import type { LoadPlugins } from './workers/background/background-work.ts';
 import type { StartWorker } from './workers/worker-process.ts';
+import { hasStoreInFolder } from './config/engines.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
+import type { NodeFacts } from './domain/nodes.ts';
+import {
+  minFreeBytes,
+  openBlobs,
+  openMemory,
+  type OpenMemory,
+  openShared,
+  openStore,
+  sharedPath,
+  storePath,
+  type WorkerOptions,
+} from './engines.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/files/durable-files.ts';
 import { killIfFileOpen } from './lib/files/open-files.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
+import type { Shared } from './ports/shared.ts';
 import type { LockHolder, StoreCopies } from './ports/store-operations.ts';
 
 // The composition root. Each function imports only what it needs: the primary must stay small, and a command must not
@@ -32,9 +46,6 @@ export interface OpenContext {
 /** The only node of a store that is a folder: whoever holds the lock of the folder, whose other processes have ended. */
 const FOLDER_NODE = 'folder';
 
-const storePath = (config: Config): string => join(config.dataDir, 'store');
-const minFreeBytes = (config: Config): number => config.storage.minFreeMb * MEGABYTE;
-const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 const codeCachePath = (config: Config, role: string): string => join(config.dataDir, 'cache', `${role}.bin`);
 
 /** The functions of backup and restore that work on store folders. */
@@ -42,34 +53,64 @@ export async function storeCopies(): Promise<StoreCopies> {
   return import('./adapters/lmdb/backup.ts');
 }
 
-/** Opens the files of a data folder, without its store. */
-export async function openBlobs(config: Config): Promise<Blobs> {
-  const { LocalBlobs } = await import('./adapters/localfiles/blobs.ts');
-  return new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes: minFreeBytes(config) });
+/**
+ * Opens the data folder of a configuration, and creates it if it does not exist, and the engines that it names. Works
+ * while servers are running.
+ *
+ * @param clock the time of the server; tests pass one that they turn
+ * @throws {EngineError} if an engine cannot be used
+ */
+export async function openContext(config: Config, clock: Clock = systemClock): Promise<OpenContext> {
+  return openWith(config, clock, 'command', async () => ({ shared: await openShared(config, clock) }));
 }
 
 /**
- * Opens the data folder of a configuration, and creates it if it does not exist. Works while a server is running.
- *
- * @param clock the time of the server; tests pass one that they turn
+ * As `openContext`, with the bus of a worker. Tests give it a channel to a relay of their own. `lost` resolves when the
+ * worker must end, because the store turned out to be another one than was opened.
  */
-export async function openContext(config: Config, clock: Clock = systemClock): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] =
-    await Promise.all([
-      import('./adapters/lmdb/store.ts'),
-      import('./adapters/lmdb/shared.ts'),
-      import('./adapters/fallback/shared.ts'),
-      import('./adapters/media/media.ts'),
-      import('./adapters/yjs/yjs-thread.ts'),
-      import('./domain/rooms/crdt.ts'),
-    ]);
+export async function openWorkerContext(
+  config: Config,
+  worker: WorkerOptions,
+  clock: Clock = systemClock,
+): Promise<OpenContext & Pick<OpenMemory, 'bus'> & { readonly lost: Promise<Error> }> {
+  const opened = await openWith(config, clock, worker.workerId, () => openMemory(config, clock, worker));
+  const close = async (): Promise<void> => {
+    await opened.close();
+    await opened.closeBus();
+  };
+  return { ...opened, close };
+}
+
+async function openWith<T extends { readonly shared: Shared }>(
+  config: Config,
+  clock: Clock,
+  user: string,
+  openMemoryOf: () => Promise<T>,
+): Promise<OpenContext & Omit<T, 'shared'> & { readonly lost: Promise<Error> }> {
+  const [{ LocalMedia }, { YjsThread }, { CrdtService }] = await Promise.all([
+    import('./adapters/media/media.ts'),
+    import('./adapters/yjs/yjs-thread.ts'),
+    import('./domain/rooms/crdt.ts'),
+  ]);
   await ensureFolder(config.dataDir);
-  const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
-  const shared = new FallbackShared(openLmdbShared({ path: sharedPath(config), clock }), clock);
-  const blobs = await openBlobs(config);
+  let onLost: (error: Error) => void = () => {};
+  const lost = new Promise<Error>((resolve) => (onLost = resolve));
+  const { store, operations } = await openStore(config, user, onLost);
+  let memory: T | undefined;
+  let blobs: Blobs;
+  try {
+    memory = await openMemoryOf();
+    blobs = await openBlobs(config);
+  } catch (error) {
+    await Promise.allSettled([store.close(), memory?.shared.close()]);
+    throw error;
+  }
+  const { shared, ...rest } = memory;
   const crdt = new CrdtService(new YjsThread(), config);
   return {
-    ctx: { store, operations: store, shared, clock, blobs, media: new LocalMedia(), crdt },
+    ...rest,
+    lost,
+    ctx: { store, operations, shared, clock, blobs, media: new LocalMedia(), crdt },
     close: async () => {
       await crdt.close();
       await store.close();
@@ -96,17 +137,21 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
   const openLog = async (): Promise<Logger> =>
     (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
   await ensureFolder(config.dataDir);
+  const isInFolder = hasStoreInFolder(config);
   return runPrimary({
     config,
     spawn: (role) => guard.watch(forkWorker(entry, role, output, codeCachePath(config, role))),
     prepare: async () => {
+      if (!isInFolder) return;
       // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last
       // run.
       rmSync(sharedPath(config), { recursive: true, force: true });
       await compactWhenDue(config, openLog);
     },
     openLog,
-    lockHolders: { find: () => findLockHoldersOf(config), kill: ({ pid, file }) => killIfFileOpen(pid, file) },
+    lockHolders: isInFolder
+      ? { find: () => findLockHoldersOf(config), kill: ({ pid, file }) => killIfFileOpen(pid, file) }
+      : undefined,
   });
 }
 
@@ -165,15 +210,15 @@ export async function startWorker(role: string): Promise<void> {
 }
 
 /** Starts a web worker, which serves HTTP and WebSocket. */
-export const startWebWorker: StartWorker = async ({ config, workerId, owner, port }, channel) => {
-  const [{ createLogger }, { startTraces }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
-    import('./observability/log.ts'),
+export const startWebWorker: StartWorker = async ({ config, workerId, owner, node, port, startedAt }, channel) => {
+  const log = (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: workerId });
+  const [{ startTraces }, { runWebWorker }, { version }, { ctx, bus, lost, close }] = await Promise.all([
     import('./observability/traces.ts'),
     import('./workers/web-worker.ts'),
-    import('./adapters/ipc/bus.ts'),
-    openContext(config),
+    import('./model/version.ts'),
+    openWhenReachable(config, { workerId, channel, log, subscribes: true }),
   ]);
-  const log = createLogger({ level: config.log.level, name: workerId });
+  const facts: NodeFacts = { node, worker: workerId, host: hostname(), version, startedAt };
   const { metrics, report } = await startMetrics(config, channel, workerId);
   const traces = await startTraces({ variables: process.env, log, worker: workerId });
   const sendTraces: ShutdownStep = { name: 'send the last traces', withinMs: TRACES_MS, run: () => traces?.close() };
@@ -187,9 +232,10 @@ export const startWebWorker: StartWorker = async ({ config, workerId, owner, por
   const worker = await runWebWorker({
     config,
     ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters },
-    bus: ipcBus(channel),
+    bus,
     log,
     owner,
+    node: hasStoreInFolder(config) ? undefined : facts,
     port,
     metrics,
     traces,
@@ -199,6 +245,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, owner, por
   return {
     ready: worker.ready,
     log,
+    failed: lost,
     pluginOfError: plugins.pluginInStack,
     drain: (reason) => [
       ...worker.drain(reason),
@@ -211,24 +258,15 @@ export const startWebWorker: StartWorker = async ({ config, workerId, owner, por
 };
 
 /** Starts the background worker, which does slow work. */
-export const startBackgroundWorker: StartWorker = async ({ config, workerId, startedAt }, channel) => {
-  const [{ createLogger }, { runBackgroundWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
-    import('./observability/log.ts'),
+export const startBackgroundWorker: StartWorker = async ({ config, workerId, node, startedAt }, channel) => {
+  const isInFolder = hasStoreInFolder(config);
+  const log = (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: workerId });
+  const [{ runBackgroundWorker }, { ctx, bus, lost, close }] = await Promise.all([
     import('./workers/background-worker.ts'),
-    import('./adapters/ipc/bus.ts'),
-    openContext(config),
+    openWhenReachable(config, { workerId, channel, log, subscribes: false }),
   ]);
-  const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMetrics(config, channel, workerId);
-  metrics?.gauge('lmdb_used_bytes', () => [
-    [
-      {},
-      storeFiles(storePath(config)).reduce(
-        (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
-        0,
-      ),
-    ],
-  ]);
+  if (isInFolder) metrics?.gauge('lmdb_used_bytes', () => [[{}, sizeOfStore(config)]]);
   const { BackgroundPlugins } = await import('./plugins/background/background-plugins.ts');
   const loadPlugins: LoadPlugins = async (workCtx, confirm) => {
     const plugins = await BackgroundPlugins.load({ ctx: workCtx, config, log, metrics, confirm });
@@ -238,11 +276,11 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   const worker = runBackgroundWorker({
     config,
     ctx,
-    bus: ipcBus(channel, { subscribes: false }),
+    bus,
     channel,
     log,
     startedAt,
-    holder: { node: FOLDER_NODE, worker: workerId },
+    holder: { node: isInFolder ? FOLDER_NODE : node, worker: workerId },
     metrics,
     loadPlugins,
   });
@@ -250,10 +288,24 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   return {
     ready: { port: 0, core: '', coreReason: '', oldCore: false },
     log,
-    failed: worker.failed,
+    failed: Promise.race([worker.failed, lost]),
     drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };
+
+/** Opens what a worker needs. Waits for an engine that cannot be reached now: a worker must not end for that. */
+async function openWhenReachable(config: Config, worker: WorkerOptions): ReturnType<typeof openWorkerContext> {
+  const { whenReachable } = await import('./workers/reachable.ts');
+  return whenReachable(() => openWorkerContext(config, worker), worker.log);
+}
+
+/** The bytes that the files of the store take. */
+function sizeOfStore(config: Config): number {
+  return storeFiles(storePath(config)).reduce(
+    (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}
 
 /** Creates a worker's metrics if metrics.port is set, and the shutdown step that reports them a last time. */
 async function startMetrics(

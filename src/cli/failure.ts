@@ -4,6 +4,7 @@ import { isDiskError, isLimitError, systemErrorOf } from '../lib/errno.ts';
 import { actsForRoot } from './shared/operator.ts';
 import { type AccessDenial, accessDenialOf } from '../lib/files/access-denial.ts';
 import { messageOf } from '../lib/thrown.ts';
+import { EngineError } from '../ports/engine-error.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
 /** Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration. */
@@ -74,6 +75,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof ConfigError) return configFailure(thrown);
   if (thrown instanceof StartError)
     return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
+  if (thrown instanceof EngineError) return engineFailure(thrown);
   if (thrown instanceof DataError) return dataFailure(thrown);
   if (thrown instanceof CollabError) return domainFailure(thrown);
   const denial = accessDenialOf(thrown);
@@ -143,6 +145,15 @@ function configFailure(error: ConfigError): Failure {
     ['Correct it, then run `collab config check`. `collab config example` shows every option.'],
     2,
     'invalid_configuration',
+  );
+}
+
+function engineFailure({ message, retry }: EngineError): Failure {
+  return new Failure(
+    sentence(message),
+    retry ? ['Run the command again when it can be reached.'] : [],
+    2,
+    retry ? 'engine_unreachable' : 'engine_refused',
   );
 }
 

@@ -13,6 +13,8 @@ export interface StartData {
   readonly workerId: string;
   /** Owns the entries of the process in shared memory. No process of any machine has had it, also before a restart. */
   readonly owner: string;
+  /** Names this server among those that share its store. No other one has had it, also before a restart. */
+  readonly node: string;
   /** The port to listen on; already chosen if the configuration says 0. */
   readonly port: number;
   /** When the server was started, in milliseconds since the epoch: before any worker served. */

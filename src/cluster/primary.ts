@@ -24,7 +24,8 @@ export interface PrimaryOptions {
   readonly prepare: () => Promise<void>;
   /** Loads the logger while the workers start. */
   readonly openLog: () => Promise<Logger>;
-  readonly lockHolders: LockHolders;
+  /** The processes that hold locks of the store; undefined if it has none that processes of this machine can hold. */
+  readonly lockHolders: LockHolders | undefined;
 }
 
 /** The report of a server that is ready. */
@@ -89,7 +90,7 @@ async function supervise(
     clock: systemClock,
     log,
     totals: metrics?.totals ?? null,
-    lockHolders,
+    ...(lockHolders === undefined ? {} : { lockHolders }),
     spawn: (role) => spawned[role].pop() ?? spawn(role),
   });
 

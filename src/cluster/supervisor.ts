@@ -69,6 +69,7 @@ export class Supervisor {
   #stopWatchdog: () => void = () => {};
   readonly #stopping = new AbortController();
   readonly #startedAt: number;
+  readonly #node = newName('node');
   #started = false;
   #failStart: (error: StartError) => void = () => {};
   #launched = 0;
@@ -173,7 +174,7 @@ export class Supervisor {
   #launch(role: Role): Worker {
     const { config, port, spawn, log } = this.#options;
     const workerId = role === 'web' ? `web-${++this.#launched}` : `background-${++this.#launched}`;
-    const start = { config, workerId, owner: newOwner(workerId), port, startedAt: this.#startedAt };
+    const start = { config, workerId, owner: newName(workerId), node: this.#node, port, startedAt: this.#startedAt };
     const worker = new Worker(spawn(role), role, start);
     this.#running.add(worker);
     this.#watchdog.watch(worker);
@@ -317,9 +318,9 @@ export class Supervisor {
 }
 
 /**
- * Names the entries of a worker in shared memory. The random part makes it unique over machines and restarts; the others
- * tell a reader whose they are.
+ * Names this server, or the entries of a worker in shared memory. The random part makes it unique over machines and
+ * restarts; the others tell a reader whose they are.
  */
-function newOwner(workerId: string): string {
+function newName(workerId: string): string {
   return `${hostname().replaceAll(/[^\x21-\x7e]/g, '-')}/${workerId}/${randomSecret(12)}`;
 }

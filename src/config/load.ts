@@ -103,6 +103,13 @@ class ConfigReader {
         this.#sourceOf('turn.secret', 'turn.urls'),
       );
     }
+    if (config.shared.url !== '' && config.store.url === '') {
+      this.reject(
+        'shared.url',
+        'requires store.url: what several nodes share is of use only if they share the store',
+        this.#sourceOf('shared.url'),
+      );
+    }
     const { messagesPerSecond, messageBurst } = config.ws;
     if (messageBurst < messagesPerSecond) {
       const reason = `must be at least ws.messagesPerSecond (${messagesPerSecond}), not ${messageBurst}`;

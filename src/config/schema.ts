@@ -1,5 +1,6 @@
 import * as Type from 'typebox';
 import type { Static } from 'typebox';
+import { blobsOptions, sharedOptions, storeOptions } from './engine-options.ts';
 import { PluginEntrySchema } from './plugin-entries.ts';
 
 const group = <T extends Parameters<typeof Type.Object>[0]>(description: string, properties: T) =>
@@ -191,6 +192,9 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
       writeOnly: true,
     }),
   }),
+  store: group('Where records and events are.', storeOptions),
+  shared: group('Where what nodes share for a moment is.', sharedOptions),
+  blobs: group('Where uploaded files are.', blobsOptions),
   storage: group('The disk.', {
     minFreeMb: whole(0, 1_048_576, 256, 'Free space in megabytes below which writes are refused; reads continue.'),
   }),

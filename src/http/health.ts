@@ -22,8 +22,12 @@ export interface HealthDeps {
   readonly store: Store;
   /** The files of uploads; undefined in a process that keeps none. */
   readonly blobs: Blobs | undefined;
-  /** A folder on the disk that the store writes to. */
+  /** A folder on the disk that the store, or what is staged for it, is written to. */
   readonly dataDir: string;
+  /** Looks for shared memory that other nodes use too; absent if this server has its own. */
+  readonly probeShared?: (() => Promise<void>) | undefined;
+  /** Whether the files are in the folder, on the disk. */
+  readonly hasFilesInFolder: boolean;
   readonly status: ServerStatus;
   readonly log: Logger;
 }
@@ -53,6 +57,16 @@ interface Checks {
    * cannot be read.
    */
   readonly disk: 'ok' | 'low' | 'full' | 'failed';
+  /**
+   * Present if the files are in a bucket. `failed` does not make the server unavailable: everything else works, and
+   * another node would not have them either.
+   */
+  readonly files?: 'ok' | 'failed';
+  /**
+   * Present if nodes share their memory. `failed`: limits and presence are partial meanwhile, and events of other nodes
+   * arrive within a second. The server stays available.
+   */
+  readonly shared?: 'ok' | 'failed';
 }
 
 /** The part of the disk that must be free. */
@@ -78,13 +92,13 @@ export class Health {
    * callers share. Never rejects.
    */
   async report(): Promise<HealthReport> {
-    const { store, disk } = await this.#results();
+    const checks = await this.#results();
     const { draining } = this.#deps.status;
     const missingPlugins = this.#deps.status.missingPlugins?.() ?? 0;
-    const isHealthy = store === 'ok' && disk === 'ok' && !draining;
+    const isHealthy = checks.store === 'ok' && checks.disk === 'ok' && !draining;
     return {
       status: isHealthy ? 'ok' : 'unavailable',
-      checks: { store, disk, draining },
+      checks: { ...checks, draining },
       ...(missingPlugins > 0 ? { missingPlugins } : {}),
       ...(this.#deps.status.backgroundFailing?.() === true ? { background: 'failing' } : {}),
     };
@@ -97,9 +111,21 @@ export class Health {
   }
 
   async #check(): Promise<Checks> {
-    const [store, files, space] = await Promise.all([this.#checkStore(), this.#checkFiles(), this.#checkSpace()]);
-    const disk = store === 'full' || files === 'full' ? 'full' : files === 'failed' ? 'failed' : space;
-    this.#checks = { store: store === 'full' ? 'failed' : store, disk };
+    const { hasFilesInFolder, probeShared } = this.#deps;
+    const [store, files, space, shared] = await Promise.all([
+      this.#checkStore(),
+      this.#checkFiles(),
+      this.#checkSpace(),
+      probeShared === undefined ? null : this.#checkShared(probeShared),
+    ]);
+    const written = hasFilesInFolder ? files : 'ok';
+    const disk = store === 'full' || written === 'full' ? 'full' : written === 'failed' ? 'failed' : space;
+    this.#checks = {
+      store: store === 'full' ? 'failed' : store,
+      disk,
+      ...(hasFilesInFolder ? {} : { files: files === 'ok' ? 'ok' : 'failed' }),
+      ...(shared === null ? {} : { shared }),
+    };
     this.#validUntil = this.#deps.clock.monotonic() + VALID_MS;
     this.#checking = null;
     return this.#checks;
@@ -117,7 +143,7 @@ export class Health {
 
   /**
    * Does what an upload does: writes a file, and looks for retention leases. The files may be on another disk than the
-   * store.
+   * store, or in a bucket.
    */
   async #checkFiles(): Promise<'ok' | 'full' | 'failed'> {
     const { blobs, log } = this.#deps;
@@ -134,6 +160,16 @@ export class Health {
     } catch (err) {
       log.warn({ err }, 'not ready: files cannot be written');
       return kindOf(err);
+    }
+  }
+
+  async #checkShared(probe: () => Promise<void>): Promise<'ok' | 'failed'> {
+    try {
+      await probe();
+      return 'ok';
+    } catch (err) {
+      this.#deps.log.warn({ err }, 'the memory that the nodes share cannot be used: limits and presence are partial');
+      return 'failed';
     }
   }
 

@@ -1,5 +1,7 @@
 import type { TSchema } from 'typebox';
+import { hasFilesInFolder, hasStoreInFolder } from '../config/engines.ts';
 import type { Config } from '../config/schema.ts';
+import { listNodes } from '../domain/nodes.ts';
 import type { Context } from '../domain/context.ts';
 import type { CoreApp } from '../net/core.ts';
 import type { ReadBarrier } from '../net/read-barrier.ts';
@@ -82,7 +84,16 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   );
   const files = new Files({ ctx, config, log, proxies, meter });
   const pages = new Pages(
-    { clock: ctx.clock, store: ctx.store, blobs: ctx.blobs, dataDir: config.dataDir, status, log },
+    {
+      clock: ctx.clock,
+      store: ctx.store,
+      blobs: ctx.blobs,
+      dataDir: config.dataDir,
+      probeShared: hasStoreInFolder(config) ? undefined : () => probeShared(ctx),
+      hasFilesInFolder: hasFilesInFolder(config),
+      status,
+      log,
+    },
     config,
     deps.demo ?? null,
   );
@@ -127,4 +138,10 @@ function isApi(path: string): boolean {
   return (
     path.startsWith(API_PREFIX) && (path.length === API_PREFIX.length || path.charCodeAt(API_PREFIX.length) === 0x2f)
   );
+}
+
+/** Rejects while the memory that the nodes share cannot be reached. */
+async function probeShared(ctx: Context): Promise<void> {
+  await listNodes(ctx);
+  if (ctx.shared.isPartial?.() === true) throw new Error('the memory that the nodes share cannot be reached');
 }

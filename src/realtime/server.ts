@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
+import type { NodeFacts } from '../domain/nodes.ts';
 import type { Context } from '../domain/context.ts';
 import { withTimeout } from '../lib/concurrency/deadline.ts';
 import type { CoreApp, SocketBehavior } from '../net/core.ts';
@@ -38,6 +39,8 @@ export interface RealtimeDeps {
   readonly bus: Bus;
   /** Id of this worker; its counts and records in shared memory carry it. */
   readonly owner: string;
+  /** What this worker says of its server to the others that share the store; undefined if no other one can. */
+  readonly node?: NodeFacts | undefined;
   /** Metrics of sockets and messages; absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts';
+import type { NodeFacts } from '../domain/nodes.ts';
 import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Hub } from './feed/hub.ts';
@@ -15,6 +16,8 @@ export interface Services {
   readonly log: Logger;
   /** Id of this worker; its counts and records in shared memory carry it. */
   readonly owner: string;
+  /** What this worker says of its server to the others that share the store; undefined if no other one can. */
+  readonly node?: NodeFacts | undefined;
   readonly limits: SocketLimits;
   readonly hub: Hub;
   readonly connections: Connections;

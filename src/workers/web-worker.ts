@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import type { NodeFacts } from '../domain/nodes.ts';
 import { writeKeyUses } from '../domain/access/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
 import type { HttpServer } from '../net/core.ts';
@@ -42,6 +43,8 @@ export interface WebWorkerOptions {
   readonly log: Logger;
   /** The owner of this worker's entries in shared memory. */
   readonly owner: string;
+  /** What it says of its server to the others that share the store; undefined if no other one can. */
+  readonly node?: NodeFacts | undefined;
   /** Port to listen on, shared with the other workers; 0 takes a free one that is not shared. */
   readonly port: number;
   /** Absent while metrics are disabled. */
@@ -91,6 +94,7 @@ export async function runWebWorker({
   bus,
   log,
   owner,
+  node,
   port,
   metrics,
   traces,
@@ -102,7 +106,7 @@ export async function runWebWorker({
   const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
   const barrier = new ReadBarrier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
   const server = createServer(core.kind, barrier);
-  const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner, metrics });
+  const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner, node, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, {
     ctx,

@@ -3,6 +3,7 @@ import { messageOf } from '../lib/thrown.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
 import { StartError, WorkerExit } from '../cluster/exit.ts';
+import { EngineError } from '../ports/engine-error.ts';
 import { shutDown, type ShutdownStep } from '../cluster/shutdown.ts';
 import type { DrainReason, ReadyData, StartData } from '../cluster/messages.ts';
 
@@ -36,7 +37,8 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   const fail = (error: unknown): void => {
     const denial = accessDenialOf(error);
     const reason = denial === null ? messageOf(error) : `${denial.message} ${denial.remedy}`;
-    const permanent = error instanceof StartError || denial !== null;
+    const isRefused = error instanceof EngineError && !error.retry;
+    const permanent = error instanceof StartError || isRefused || denial !== null;
     if (log !== null) log.fatal({ err: error }, 'this worker has failed and exits');
     // The primary reports the message of a StartError; for other errors the stack is needed.
     else if (!permanent) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);

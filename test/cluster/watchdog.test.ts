@@ -66,6 +66,7 @@ function setUp(timeoutSeconds = 10) {
     const worker = new Worker({ pid, channel, ended, kill }, 'web', {
       config,
       workerId: `web-${pid}`,
+      node: 'a',
       owner: `web-${pid}`,
       port: 1,
       startedAt: 0,

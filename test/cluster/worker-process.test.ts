@@ -32,6 +32,7 @@ function worker(t: Test, work = '') {
     data: {
       config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }),
       workerId: 'web-9',
+      node: 'a',
       owner: 'web-9',
       port: 1,
       startedAt: 0,

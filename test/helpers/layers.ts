@@ -21,8 +21,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   demo: rules,
   cluster: [...core, 'ports'],
   workers: [...surface, 'http', 'realtime', 'demo', 'cluster'],
-  app: [...surface, 'http', 'realtime', 'demo', 'cluster', 'workers', 'adapters'],
-  cli: [...surface, 'http', 'realtime', 'demo', 'cluster', 'app'],
+  engines: [...core, 'ports', 'cluster', 'adapters'],
+  app: [...surface, 'http', 'realtime', 'demo', 'cluster', 'workers', 'adapters', 'engines'],
+  cli: [...surface, 'http', 'realtime', 'demo', 'cluster', 'app', 'engines'],
   tools: [
     ...surface,
     'http',

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { ipcBus } from '../../src/adapters/ipc/bus.ts';
-import { openContext } from '../../src/app.ts';
+import { openWorkerContext } from '../../src/app.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/shutdown.ts';
 import { Relay } from '../../src/cluster/relay.ts';
@@ -18,6 +17,7 @@ import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Environment, EnvironmentPatch } from '../../src/model/environments/environment.ts';
+import { engineFlags } from './engines/engine-flags.ts';
 import { ask, type TestResponse, type TestRequest, TEST_START } from './http.ts';
 import { testCore } from './core.ts';
 import { maybeLate } from './new-shared.ts';
@@ -37,8 +37,7 @@ export interface ServiceOptions {
 }
 
 /**
- * The whole service in this process: real workers, HTTP and WebSocket, on one LMDB store, and a clock that the test
- * turns.
+ * The whole service in this process: real workers, HTTP and WebSocket, on one store, and a clock that the test turns.
  */
 export interface Service {
   readonly clock: ManualClock;
@@ -87,6 +86,7 @@ export async function startService(
 ): Promise<Service> {
   const dir = tempFolder(t);
   const given = {
+    ...(await engineFlags()),
     core: testCore,
     'rateLimit.exempt': '127.0.0.0/8',
     'shutdown.closeSpreadSeconds': '0',
@@ -100,12 +100,16 @@ export async function startService(
   const relay = new Relay();
   const running: { ctx: Context; url: string }[] = [];
   for (let number = 1; number <= workers; number++) {
-    const opened = await openContext(config, clock);
-    const shared = maybeLate(opened.ctx.shared);
-    const ctx: Context = { ...opened.ctx, shared, filters, passwordLn: CHEAP_LN };
     const [primary, channel] = channelPair();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, owner: `web-${number}`, port: 0 });
+    const opened = await openWorkerContext(
+      config,
+      { workerId: `web-${number}`, channel, subscribes: true, log },
+      clock,
+    );
+    const shared = maybeLate(opened.ctx.shared);
+    const ctx: Context = { ...opened.ctx, shared, filters, passwordLn: CHEAP_LN };
+    const worker = await runWebWorker({ config, ctx, bus: opened.bus, log, owner: `web-${number}`, port: 0 });
     const close = async (): Promise<void> => {
       // After the calls before it.
       await shared.maintain();

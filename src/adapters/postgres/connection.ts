@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { importModule } from '../../lib/process/import-module.ts';
 import { messageOf } from '../../lib/thrown.ts';
 import { EngineError } from '../../ports/engine-error.ts';
 import { ConnectionLost, sqlState } from './faults.ts';
@@ -173,7 +174,8 @@ class SimpleQuery {
 
 async function load({ option }: Target): Promise<typeof pg> {
   try {
-    return (await import('pg')).default;
+    const loaded = (await importModule('pg')) as { readonly default: typeof pg };
+    return loaded.default;
   } catch (error) {
     throw new EngineError(option, 'the client for PostgreSQL is not installed: run `npm install pg@8`', {
       retry: false,

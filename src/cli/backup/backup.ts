@@ -1,7 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { openBlobs, storeCopies } from '../../app.ts';
+import { storeCopies } from '../../app.ts';
+import { openBlobs } from '../../engines.ts';
 import type { Config } from '../../config/schema.ts';
 import { chainOfHead } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
@@ -15,7 +16,7 @@ import { whileFilesAreKept } from './kept-files.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
+import { hasStore, noFolderFailure, requireStoreInFolder, storeFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { interruptible } from '../terminal/interruption.ts';
@@ -50,6 +51,13 @@ export function register(program: Command): void {
 async function backup(folder: string, _options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
   const config = await loadFolderConfig(at.dir);
+  requireStoreInFolder(
+    config,
+    'Back PostgreSQL up by its own tools: pg_basebackup with its log archived, or pg_dump. Keep versions in the bucket ' +
+      'of blobs.url for as long as the oldest backup, so that no file that it names is missing after a restore.',
+    '`collab doctor --deep` verifies that all records can be read and every file that they name is there.',
+    '`collab export` writes environments to a file, from any store.',
+  );
   if (!hasStore(config)) throw noFolderFailure(at.dir);
   const to = resolve(pathArgument('<folder>', folder));
   const created = await claimEmptyFolder(to);

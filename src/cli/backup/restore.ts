@@ -1,7 +1,8 @@
 import { realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { openBlobs, storeCopies } from '../../app.ts';
+import { storeCopies } from '../../app.ts';
+import { openBlobs } from '../../engines.ts';
 import { lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import type { Config } from '../../config/schema.ts';
 import { addToChain } from '../../domain/audit/chain.ts';
@@ -16,7 +17,7 @@ import { copyFile, sha256Of } from './copy-file.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { hasStore } from '../shared/folder.ts';
+import { hasStore, requireStoreInFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { keyValues, nextSteps, withDirOption, printNote, printResult } from '../terminal/output.ts';
@@ -50,6 +51,11 @@ async function restore(backup: string, options: { yes?: true }, command: Command
   const from = resolve(pathArgument('<backup>', backup));
   const manifest = await readManifest(from);
   const config = await loadFolderConfig(at.dir);
+  requireStoreInFolder(
+    config,
+    'Restore PostgreSQL by its own tools (pg_restore, or recovery to a point in time), and the bucket of blobs.url to ' +
+      'the same or a later time. Then `collab doctor --deep` shows whether they belong together.',
+  );
   const running = findRunningServer(config.dataDir);
   if (running !== null) {
     throw new Failure(`A server is running on ${config.dataDir} (process ${running.pid}), so nothing was restored.`, [

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
+import { hasStoreInFolder } from '../../config/engines.ts';
 import type { Config } from '../../config/schema.ts';
 import { MEGABYTE } from '../../lib/bytes.ts';
 import { accessDenialOf } from '../../lib/files/access-denial.ts';
@@ -11,6 +12,7 @@ import { isStoreError } from '../../model/errors.ts';
 import type { OpenSnapshot } from '../../ports/store-operations.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { asFailure } from '../failure.ts';
+import { checkEngines } from './check-engines.ts';
 import { checkOwners } from './check-owners.ts';
 import { checkFilesOf } from './check-files.ts';
 import { readFilesOfStore } from '../../app.ts';
@@ -52,6 +54,8 @@ export async function checkFolder(folder: CheckedFolder): Promise<Check[]> {
       ),
     ];
   const rights = await checkRights(folder.config);
+  if (!hasStoreInFolder(folder.config))
+    return rights === null ? checkEngines(folder) : [rights, ...(await checkEngines(folder))];
   if (rights?.level === 'fail') return [rights];
   if (rights === null || !hasStore(folder.config)) {
     const missing = fail(

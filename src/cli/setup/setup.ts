@@ -1,11 +1,13 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { exists } from '../../lib/files/exists.ts';
+import { hasStoreInFolder } from '../../config/engines.ts';
 import { renderSchema } from '../../config/example.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
-import { createEnvironment } from '../../domain/environments/environments.ts';
+import { createEnvironment, listEnvironments } from '../../domain/environments/environments.ts';
 import { createKey } from '../../domain/access/keys.ts';
 import { addSigningKey } from '../../domain/access/signing-keys.ts';
+import { CollabError } from '../../model/errors.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/files/durable-files.ts';
 import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
@@ -42,7 +44,8 @@ export function setUp(dir: string, config: Config): Promise<Setup | null> {
 /**
  * Creates what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears complete or not
  * at all, and all of it is on the disk when this resolves, so after a crash or power cut there is no partly created
- * folder. Removes abandoned setups. If `fill` rejects, no store is created.
+ * folder. Removes abandoned setups. If `fill` rejects, no store is created. A store that is a server of its own is
+ * filled if it has no environment.
  *
  * @returns the result of `fill`, or null if there was a store already or another process created one meanwhile; it is
  *   unchanged
@@ -54,9 +57,26 @@ export async function createFolder<T>(
 ): Promise<T | null> {
   await ensureFolder(dir);
   await removeAbandonedSetups(config.dataDir);
-  const filled = hasStore(config) ? null : await createStore(config, fill);
+  const filled = hasStoreInFolder(config)
+    ? hasStore(config)
+      ? null
+      : await createStore(config, fill)
+    : await fillEmptyStore(config, fill);
   if (!exists(configFile(dir))) await writeConfig(dir, config);
   return filled;
+}
+
+/** Returns null if the store has environments, or another node fills it at the same time. */
+async function fillEmptyStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+  return useStore(config, async (ctx) => {
+    if ((await listEnvironments(ctx)).length > 0) return null;
+    try {
+      return await fill(ctx);
+    } catch (error) {
+      if (error instanceof CollabError && error.code === 'slug_taken') return null;
+      throw error;
+    }
+  });
 }
 
 /** Fills a store in a separate folder and moves it into place when it is complete. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { hasStoreInFolder } from '../../config/engines.ts';
 import type { Config } from '../../config/schema.ts';
 import { exists } from '../../lib/files/exists.ts';
 import { Failure } from '../failure.ts';
@@ -28,12 +29,29 @@ export function filesFolder(config: Config): string {
 }
 
 /**
- * Whether there is a store. There may be one without a config.json, because options may come from variables.
+ * Whether there is a store, as far as that can be known without opening it: a server of its own may be empty. There may
+ * be one without a config.json, because options may come from variables.
  *
  * @throws {NodeJS.ErrnoException} if this user may not look
  */
 export function hasStore(config: Config): boolean {
-  return exists(storeFolder(config));
+  return !hasStoreInFolder(config) || exists(storeFolder(config));
+}
+
+/**
+ * Refuses a command that works on the files of a store in a folder, when the store is a server of its own.
+ *
+ * @param instead what to do there
+ * @throws {Failure}
+ */
+export function requireStoreInFolder(config: Config, ...instead: readonly string[]): void {
+  if (hasStoreInFolder(config)) return;
+  throw new Failure(
+    'This command works on a store in a folder, but the option store.url names a PostgreSQL.',
+    instead,
+    2,
+    'store_elsewhere',
+  );
 }
 
 /** The failure of a command that needs a Collab folder where there is none. */

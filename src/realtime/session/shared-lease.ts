@@ -1,4 +1,5 @@
 import { LEASE_MS } from '../../ports/shared.ts';
+import { announceNode } from '../../domain/nodes.ts';
 import { adjustSocketCount } from '../../domain/users/online.ts';
 import type { Services } from '../services.ts';
 
@@ -57,10 +58,11 @@ export class SharedLease {
 
   /** Begins a lease and writes everything that is there at this moment: later calls change it, earlier ones do not. */
   async #begin(): Promise<void> {
-    const { ctx, owner, connections, pendingSockets, refusedSockets, rooms } = this.#services;
+    const { ctx, owner, node, connections, pendingSockets, refusedSockets, rooms } = this.#services;
     const writes: Promise<unknown>[] = [ctx.shared.beginLease(owner)];
     for (const { counted, feed, userId, countedKeyId } of connections.all())
       if (counted) writes.push(adjustSocketCount(ctx, feed.environment, userId, countedKeyId, owner, 1));
+    if (node !== undefined) writes.push(announceNode(ctx, owner, node));
     writes.push(pendingSockets.countAgain(), refusedSockets.countAgain(), rooms.writeAgain());
     await Promise.all(writes);
   }

@@ -30,14 +30,14 @@ export function findProgram(name: string): string | undefined {
 }
 
 /**
- * The reason to skip tests that need these programs; false if all are there. `.ci/run` sets TEST_ENGINES=required, which
- * turns a missing one into a failure.
+ * The reason to skip tests that need these programs; false if all are there. `.ci/run` sets REQUIRE_ENGINES, which turns
+ * a missing one into a failure.
  */
 export function skipWithout(...programs: readonly string[]): string | false {
   const missing = programs.filter((name) => findProgram(name) === undefined);
   if (missing.length === 0) return false;
   const reason = `${missing.join(', ')} not found: install postgresql, pgbouncer and redis-server to run this`;
-  if (process.env['TEST_ENGINES'] === 'required') throw new Error(reason);
+  if (process.env['REQUIRE_ENGINES'] !== undefined) throw new Error(reason);
   return reason;
 }
 

@@ -4,7 +4,7 @@ import { StartError } from '../../../cluster/exit.ts';
 import { type DataLock, lockDataFolder } from '../../../cluster/data-folder-lock.ts';
 import { addCommand } from '../../command.ts';
 import { Failure } from '../../failure.ts';
-import { hasStore, noFolderFailure } from '../../shared/folder.ts';
+import { hasStore, noFolderFailure, requireStoreInFolder } from '../../shared/folder.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { loadFolderConfig } from '../../shared/open-store.ts';
 import { printResult } from '../../terminal/output.ts';
@@ -26,6 +26,7 @@ export function register(program: Command): void {
 async function run(_options: object, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const config = await loadFolderConfig(dir);
+  requireStoreInFolder(config, 'PostgreSQL reuses and frees space by itself (autovacuum).');
   if (!hasStore(config)) throw noFolderFailure(dir);
   const lock = await lockOf(config.dataDir);
   try {

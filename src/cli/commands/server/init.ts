@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { hasStoreInFolder } from '../../../config/engines.ts';
 import { exists } from '../../../lib/files/exists.ts';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
@@ -28,9 +29,15 @@ async function init(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
   const config = await loadFolderConfig(at.dir);
   await removeAbandonedSetups(config.dataDir);
-  if (hasStore(config) && exists(configFile(at.dir))) return printAlreadyInitialised(at, 'nothing was changed');
+  if (hasStoreInFolder(config) && hasStore(config) && exists(configFile(at.dir)))
+    return printAlreadyInitialised(at, 'nothing was changed');
+  const hadConfig = exists(configFile(at.dir));
   const setup = await setUp(at.dir, config);
-  if (setup === null) return printAlreadyInitialised(at, 'only config.json was missing and has been created');
+  if (setup === null)
+    return printAlreadyInitialised(
+      at,
+      hadConfig ? 'nothing was changed' : 'only config.json was missing and has been created',
+    );
   printResult(at.json, { dir: at.dir, ...setup }, () =>
     [
       `Created the folder ${at.dir} with the environment ${setup.environment.slug}.`,

@@ -4,6 +4,7 @@ import type { startPrimary as StartPrimary } from '../../../app.ts';
 import type { Primary, Ready } from '../../../cluster/primary.ts';
 import { coreLine } from '../../../cluster/core-line.ts';
 import { findFreePort, metricsOptions } from '../../../cluster/free-port.ts';
+import { hasStoreInFolder } from '../../../config/engines.ts';
 import type { Config } from '../../../config/schema.ts';
 import { OTHER_CORE, requireNativeCore } from '../../../net/uws/native-core.ts';
 import { addCommand } from '../../command.ts';
@@ -68,7 +69,7 @@ async function start(
   requireCore(given);
   const config = await checkedPlugins(given);
   const { startPrimary } = await import('../../../app.ts');
-  const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
+  const setup = hasStoreInFolder(config) && hasStore(config) ? null : await createFirstFolder(dir, config);
   // The keys are shown only once, and the folder stays even if the start fails or is interrupted.
   const showKeys = (): void => void (setup !== null && process.stderr.write(`${keysText(setup)}\n`));
   const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {

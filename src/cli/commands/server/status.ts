@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { listNodes, type Node } from '../../../domain/nodes.ts';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
+import { hasFilesInFolder, hasStoreInFolder } from '../../../config/engines.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
 import type { OpenSnapshot } from '../../../ports/store-operations.ts';
 import { addCommand } from '../../command.ts';
@@ -34,8 +36,10 @@ interface Status {
   readonly missingPlugins: number;
   /** Whether its background worker cannot start. */
   readonly backgroundFailing: boolean;
-  /** Disk usage of the data, in bytes. */
+  /** Disk usage of what the folder has of the data, in bytes. */
   readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
+  /** The servers that share the store; absent if only one can use it. */
+  readonly nodes?: readonly Node[];
   /** Processes that have kept a snapshot of the store open for a second or longer. */
   readonly heldSnapshots: readonly Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];
   readonly environments: readonly (Pick<Environment, 'id' | 'slug' | 'name' | 'disabled'> & Counts)[];
@@ -54,7 +58,8 @@ async function status(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
   const config = await loadFolderConfig(at.dir);
   if (!hasStore(config)) throw noFolderFailure(at.dir);
-  await requireFreeStore(at.dir, config);
+  const isShared = !hasStoreInFolder(config);
+  if (!isShared) await requireFreeStore(at.dir, config);
   const found = await useStore(config, async (ctx): Promise<Status> => {
     const server = findRunningServer(config.dataDir);
     const endpoint = server?.endpoint ?? null;
@@ -75,7 +80,11 @@ async function status(_options: object, command: Command): Promise<void> {
       ready: readiness?.ready ?? false,
       missingPlugins: readiness?.missingPlugins ?? 0,
       backgroundFailing: readiness?.backgroundFailing ?? false,
-      disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
+      disk: {
+        storeBytes: isShared ? 0 : await diskUse(storeFolder(config)),
+        filesBytes: hasFilesInFolder(config) ? await diskUse(filesFolder(config)) : 0,
+      },
+      ...(isShared ? { nodes: await listNodes(ctx) } : {}),
       heldSnapshots: (await findLongSnapshots(ctx.operations)).map(({ table, pid, command, stopped }) => ({
         table,
         pid,
@@ -112,6 +121,7 @@ function describe(status: Status): string {
   );
   return [
     keyValues([...serverPairs(status), ...diskPairs(status)]),
+    ...nodesTable(status),
     ...warnings,
     '',
     environments.length === 0 ? 'There are no environments.' : contents,
@@ -156,6 +166,19 @@ function diskPairs({ disk }: Status): [name: string, value: string][] {
     ['store', bytesText(disk.storeBytes)],
     ['files', bytesText(disk.filesBytes)],
   ];
+}
+
+function nodesTable({ nodes }: Status): string[] {
+  if (nodes === undefined) return [];
+  if (nodes.length === 0) return ['', 'No node is running on this store.'];
+  const rows = nodes.map(({ node, host, version, workers, startedAt }) => [
+    node,
+    host,
+    version,
+    String(workers.length),
+    new Date(startedAt).toISOString(),
+  ]);
+  return ['', table(['node', 'machine', 'version', 'web workers', 'since'], rows)];
 }
 
 function nextText({ running, ready, dir }: Status): string {
