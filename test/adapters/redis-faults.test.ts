@@ -282,3 +282,24 @@ await t.test('a subscriber that is connected and silent is replaced', options, a
   await until(() => heard.announcements.includes(null));
   await hearsAgain(other, heard.texts);
 });
+
+await t.test('a server that is full refuses what it has no space for, and reads go on', options, async (t) => {
+  const redis = await startRedis(t);
+  const command = await admin(t, redis.port);
+  const { shared, bus } = await open(t, redis.url);
+  await shared.put({ key: 'k', name: 'n', owner: '', text: 'x' });
+  await command('CONFIG', 'SET', 'maxmemory', '1');
+  await t.rejects(shared.hit('h', 1, 60_000), { code: 'storage_failed' });
+  await t.rejects(shared.put({ key: 'k', name: 'm', owner: '', text: 'y' }), { code: 'storage_failed' });
+  t.match(await shared.list('k'), [{ name: 'n', text: 'x' }]);
+  await command('CONFIG', 'SET', 'maxmemory', '0');
+  t.equal((await shared.hit('h', 1, 60_000)).allowed, true, 'nothing was counted');
+  // Of another program, on a channel of ours.
+  const texts: string[] = [];
+  const announcements: Announcement[] = [];
+  bus.onAnnounce((announcement) => announcements.push(announcement));
+  await bus.subscribe('topic', (text) => texts.push(text)).ready;
+  for (const message of ['', 'no JSON', 'x [', 'x ["ours"]']) await command('PUBLISH', '{collab}:p:topic', message);
+  await until(() => texts.length > 0);
+  t.strictSame([texts, announcements], [['ours'], []], 'the connection is the same');
+});

@@ -2,39 +2,21 @@ import t, { type Test } from 'tap';
 import { RemoteShared } from '../../src/adapters/fallback/remote-shared.ts';
 import { openRedis } from '../../src/adapters/redis/open.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { CollabError } from '../../src/model/errors.ts';
 import { LEASE_MS, type Shared } from '../../src/ports/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
+import { cutShared } from '../doubles/cut-shared.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { until } from '../helpers/cluster.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
 
-/** A view of a memory on another machine, which can be out of reach. */
-function remoteView(memory: Shared): { readonly view: Shared; cut: boolean } {
-  const state = {
-    cut: false,
-    view: new Proxy(memory, {
-      get: (target, name) => {
-        const method: unknown = Reflect.get(target, name);
-        if (typeof method !== 'function') return method;
-        return (...args: unknown[]): unknown =>
-          state.cut && name !== 'close'
-            ? Promise.reject(new CollabError('storage_failed', 'out of reach'))
-            : Reflect.apply(method, target, args);
-      },
-    }),
-  };
-  return state;
-}
-
 /** Two processes with leases that share a memory. */
 async function openTwo() {
   const clock = new ManualClock(0);
   const memory = new MemoryShared(clock);
-  const [link, peerLink] = [remoteView(memory), remoteView(memory)];
-  const [shared, peer] = [new RemoteShared(link.view, clock), new RemoteShared(peerLink.view, clock)];
+  const [link, peerLink] = [cutShared(memory), cutShared(memory)];
+  const [shared, peer] = [new RemoteShared(link.shared, clock), new RemoteShared(peerLink.shared, clock)];
   await shared.beginLease('w1');
   await peer.beginLease('w2');
   t.equal(await shared.renewLease('w1'), true);

@@ -119,7 +119,9 @@ export class RedisBus implements Bus {
     }
     const space = message.indexOf(' ');
     if (message.slice(0, space) === this.#id) return;
-    const data: unknown = JSON.parse(message.slice(space + 1));
+    const data = parsed(message.slice(space + 1));
+    // Of somebody else.
+    if (data === undefined) return;
     if (channel === this.#channels.announce) {
       const announcement = data === null ? null : new Map(data as [string, number | null][]);
       for (const listener of this.#announceListeners) listener(announcement);
@@ -181,5 +183,13 @@ export class RedisBus implements Bus {
       // The connection that publishes is lost, and says nothing about the other one.
       this.#beacons.sent = this.#beacons.heard;
     }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
