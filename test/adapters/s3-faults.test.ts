@@ -5,7 +5,7 @@ import { RETENTION_TERM_MS } from '../../src/ports/blobs.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { until } from '../helpers/cluster.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
-import { nothingLeft, putBlob, readBlob, type S3Trial, s3Trial } from '../helpers/s3-blobs.ts';
+import { IMPATIENT, nothingLeft, putBlob, readBlob, type S3Trial, s3Trial } from '../helpers/s3-blobs.ts';
 
 const SMALL = randomBytes(100_000);
 
@@ -63,7 +63,8 @@ for (const { name, isMet, faults: tried, run } of calls) {
   t.test(`${name}: a fault that is over soon is not noticed, and one that stays is storage_failed`, async (t) => {
     for (const fault of tried) {
       await t.test(described(fault), async (t) => {
-        const trial = await s3Trial(t, { bounds: { maxAttempts: 4, retryMs: 60_000 } });
+        const patience = fault.kind === 'hang' ? IMPATIENT : {};
+        const trial = await s3Trial(t, { bounds: { ...patience, maxAttempts: 4, retryMs: 60_000 } });
         const { server, blobs } = trial;
         await putBlob(blobs, 'kept', SMALL);
         server.fault = (request) => (isMet(request) ? fault : null);
@@ -86,7 +87,7 @@ for (const { name, isMet, faults: tried, run } of calls) {
 }
 
 t.test('more calls than connections wait for each other, and a store that hangs is left in time', async (t) => {
-  const trial = await s3Trial(t, { bounds: { maxConnections: 3, queueMs: 250, maxAttempts: 1 } });
+  const trial = await s3Trial(t, { bounds: { ...IMPATIENT, maxConnections: 3, queueMs: 250, maxAttempts: 4 } });
   const { server, blobs } = trial;
   server.bucket.objects.set('test/files/env/kept', SMALL);
   const many = Array.from({ length: 60 }, () => blobs.stat('env', 'kept').catch(() => undefined));

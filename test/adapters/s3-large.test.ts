@@ -5,7 +5,7 @@ import { described, type Fault, readFaults, type SeenRequest, writeFaults } from
 import { MEGABYTE } from '../../src/lib/bytes.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
-import { nothingLeft, PART_BYTES, putBlob, readBlob, s3Client, s3Trial } from '../helpers/s3-blobs.ts';
+import { IMPATIENT, nothingLeft, PART_BYTES, putBlob, readBlob, s3Client, s3Trial } from '../helpers/s3-blobs.ts';
 
 /** Four parts. */
 const LARGE = randomBytes(3 * PART_BYTES + 1);
@@ -24,7 +24,7 @@ t.test('a large blob is committed whole, whichever of its requests fails once', 
   for (const [step, isMet, tried] of steps) {
     for (const fault of tried) {
       await t.test(`${step}: ${described(fault)}`, async (t) => {
-        const trial = await s3Trial(t);
+        const trial = await s3Trial(t, { bounds: fault.kind === 'hang' ? IMPATIENT : {} });
         const { server, blobs } = trial;
         let left = 1;
         server.fault = (request) => (isMet(request) && left-- > 0 ? fault : null);

@@ -19,7 +19,7 @@ const noKeys = {
 /** Opens blobs that must be refused, and returns how. */
 async function refusalOf(t: Test, server: S3Server, changes: Partial<S3BlobsOptions>): Promise<EngineError> {
   const staging = { folder: join(tempFolder(t), 'staging'), minFreeBytes: 0 };
-  const bounds = { backoffMs: 1, idleMs: 250, maxAttempts: 2 };
+  const bounds = { backoffMs: 1, idleMs: 60_000, maxAttempts: 2 };
   const opening = openS3Blobs({ ...server.options, staging, bounds, ...changes });
   const error: unknown = await opening.then(
     (blobs) => blobs.close(),
@@ -95,7 +95,7 @@ t.test('a store that refuses is reported with what to do about it', async (t) =>
     [{}, () => refuse(404, 'HTTP 404'), /check blobs\.endpoint and blobs\.pathStyle$/],
     [{}, () => refuse(503, 'SlowDown'), /it is not ready \(SlowDown\)$/, true],
     [
-      {},
+      { bounds: { idleMs: 250, maxAttempts: 1 } },
       () => ({ kind: 'hang' }),
       /no answer \(nothing came within 0\.3 s\): check that it runs, and blobs\.endpoint$/,
       true,

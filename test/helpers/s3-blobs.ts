@@ -26,12 +26,15 @@ export interface S3Trial {
 /** Of the parts of a trial. */
 export const PART_BYTES = 512 * 1024;
 
-/** Opens blobs in a new server, with small parts. Pauses between attempts are short, and one that hangs is given up after 250 ms. */
+/** Bounds for tests in which the store hangs. A machine that is busy may reach them too, so allow for more attempts. */
+export const IMPATIENT = { idleMs: 250, backoffMs: 1 };
+
+/** Opens blobs in a new server, with small parts. Pauses between attempts are short. */
 export async function s3Trial(t: Test, changes: Partial<S3BlobsOptions> = {}, keys?: AcceptedKeys): Promise<S3Trial> {
   const server = await S3Server.start(t);
   if (keys !== undefined) server.keys.current = keys;
   const folder = join(tempFolder(t), 'staging');
-  const bounds = { backoffMs: 1, idleMs: 250, ...changes.bounds };
+  const bounds = { backoffMs: 1, idleMs: 60_000, ...changes.bounds };
   server.bucket.minPart = PART_BYTES;
   const options = {
     ...server.options,
