@@ -1,4 +1,5 @@
 import t from 'tap';
+import { Connection } from '../../src/adapters/redis/connection.ts';
 import { openRedis, openRedisShared } from '../../src/adapters/redis/open.ts';
 import type { Bus } from '../../src/ports/bus.ts';
 import { busConformance } from '../conformance/bus.ts';
@@ -28,5 +29,15 @@ else {
     const [one, two, three] = await Promise.all([openRedis({ url }), openRedis({ url }), openRedis({ url })]);
     t.teardown(() => Promise.all([one.close(), two.close(), three.close()]));
     return [one.bus, two.bus, three.bus];
+  });
+  await t.test('whatever is stored expires, also when nobody sweeps it', async (t) => {
+    const login = { username: undefined, password: undefined, database: 0, tls: false, answerMs: 30_000 } as const;
+    const connection = await Connection.open({ host: '127.0.0.1', port: redis.port }, login);
+    t.teardown(() => connection.end(new Error('the test has ended')));
+    const keys = (await connection.send(['KEYS', '*'])) as string[];
+    t.ok(keys.length > 20, 'the cases above have left something');
+    const expiries = await connection.exchange(keys.map((key) => ['PTTL', key]));
+    const lasting = keys.filter((_, i) => !(Number(expiries[i]) > 0 && Number(expiries[i]) < 2 * 86_400_000));
+    t.strictSame(lasting, []);
   });
 }
