@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { readProcessStat, readStatFields } from '../../src/lib/process/process-stat.ts';
 
 /** A process and all its descendants, as /proc shows them now. */
 export function processTree(root: number): number[] {
@@ -6,8 +7,8 @@ export function processTree(root: number): number[] {
   for (const entry of readdirSync('/proc')) {
     const pid = Number(entry);
     if (!Number.isInteger(pid)) continue;
-    const parent = parentOf(pid);
-    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), pid]);
+    const parent = readProcessStat(pid)?.parent;
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
   }
   const tree = [root];
   for (const pid of tree) tree.push(...(children.get(pid) ?? []));
@@ -29,26 +30,12 @@ export function commandOf(pid: number): string {
   return readProc(`/proc/${pid}/cmdline`) ?? '';
 }
 
-function parentOf(pid: number): number | null {
-  const fields = statOf(pid);
-  return fields === null ? null : Number(fields[1]);
-}
-
-/**
- * The fields of /proc/<pid>/stat after the name, in parentheses, which may contain anything: the first is the state,
- * field 3 of proc(5). Null if the process has ended.
- */
-function statOf(pid: number | 'self'): readonly string[] | null {
-  const stat = readProc(`/proc/${pid}/stat`);
-  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-}
-
 /**
  * User and system time of a process and of the children it has waited for, in ticks: fields 14 to 17 of proc(5). Null
  * if it has ended.
  */
 export function ticksOf(pid: number | 'self'): [number, number, number, number] | null {
-  const fields = statOf(pid);
+  const fields = readStatFields(pid);
   if (fields === null) return null;
   const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(11, 15).map(Number);
   return [user, system, childrenUser, childrenSystem];

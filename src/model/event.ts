@@ -75,40 +75,29 @@ export function typeOfEvent(text: string): string {
 }
 
 /**
- * The room of a rendered event; null for an event without a room. Reads only the part before `actor`, which
+ * The room of a rendered event; null for an event without a room. Parses only the part before `actor`, which
  * `renderEvent` writes: text from clients comes after it.
  */
 export function roomOfEvent(text: string): string | null {
-  return headOf(text, ',"roomId":')?.roomId ?? null;
+  const head = text.slice(0, text.indexOf(',"actor":'));
+  return head.includes(',"roomId":') ? (JSON.parse(`${head}}`) as { readonly roomId: string }).roomId : null;
 }
-
-/**
- * The end of an event that names a user but is for backends only: a notification that the inbox of the user does not
- * show. No client can write text that ends an event like this.
- */
-const HIDDEN_END = ',"inApp":false}}';
-
-const MODERATION_START = '{"type":"moderation.';
 
 /**
  * Whether a rendered event is about the moderation queue: besides its author, only who may moderate its room receives
  * it.
  */
 export function isModerationEvent(text: string): boolean {
-  return text.startsWith(MODERATION_START);
+  return typeOfEvent(text).startsWith('moderation.');
 }
 
 /**
  * The id of the only user who receives a rendered event, besides moderators (`isModerationEvent`); null if every user
- * may receive it; undefined if only backends do.
+ * may receive it; undefined if only backends do: a notification that the inbox of its user does not show.
  */
 export function receiverOfEvent(text: string): string | null | undefined {
-  if (!text.startsWith('{"type":"notification.') && !isModerationEvent(text)) return null;
-  return text.endsWith(HIDDEN_END) ? undefined : (headOf(text, ',"userId":')?.userId ?? null);
-}
-
-/** The fields before `actor`; null if `field` is not among them. */
-function headOf(text: string, field: string): { readonly roomId?: string; readonly userId?: string } | null {
-  const head = text.slice(0, text.indexOf(',"actor":'));
-  return head.includes(field) ? (JSON.parse(`${head}}`) as { roomId?: string; userId?: string }) : null;
+  const isNotification = typeOfEvent(text).startsWith('notification.');
+  if (!isNotification && !isModerationEvent(text)) return null;
+  const { userId = null, data } = JSON.parse(text) as EventEnvelope;
+  return isNotification && (data as { readonly inApp?: boolean }).inApp === false ? undefined : userId;
 }

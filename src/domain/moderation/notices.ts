@@ -51,7 +51,6 @@ export function emitHeld(
   now: number,
   replaces: string | null,
 ): void {
-  // The last field is none that a client writes, see `receiverOfEvent`.
   emit<ContentHeld>(tx, actor, 'moderation.held', item, now, actorUserId(actor), {
     comment,
     thread: item.thread === null ? null : heldThreadView(item.thread),

@@ -4,7 +4,7 @@ import type { Json } from '../../model/json.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, PLUGIN_QUEUES } from '../records/partitions.ts';
-import { parseRecord, readRecord, readRecords } from '../records/record.ts';
+import { readRecord, readRecords } from '../records/record.ts';
 import {
   groupPrefix,
   type JobCounts,
@@ -60,7 +60,7 @@ function jobOf({ id, payload, delayMs = 0, group = '' }: NewJob, now: number): S
   return {
     id,
     group,
-    payload: parseRecord<Json>(text),
+    payload: JSON.parse(text) as Json,
     attempts: 0,
     state: 'waiting',
     createdAt: timestamp(now),

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { copyJson } from '../../lib/copy-json.ts';
 import type { Json } from '../../model/json.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, pluginKvOf } from '../records/partitions.ts';
-import { parseRecord, readRecord, readRecords } from '../records/record.ts';
+import { parseRecord, readRecord, type RecordEntry, readRecords } from '../records/record.ts';
 
 const KEY = /^[\x21-\x7e]{1,200}$/;
 const PREFIX = /^[\x21-\x7e]{0,200}$/;
@@ -72,22 +73,19 @@ export class PluginKv {
       throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
       throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
-    const read = async (): Promise<string> => {
-      const entries = await this.#ctx.store.range(this.#partition, {
+    const read = (): Promise<RecordEntry<Json>[]> =>
+      readRecords<Json>(this.#ctx.store, this.#partition, {
         prefix,
         after: after === undefined ? undefined : checkKey(after),
         limit,
       });
-      return `[${entries.map(({ key, value }) => `{"key":${JSON.stringify(key)},"value":${value}}`).join(',')}]`;
-    };
     // What a plugin lists for every event, such as its endpoints, is short and changes rarely. Longer lists would fill
     // the cache.
     const isCached = after === undefined && limit <= MAX_CACHED;
-    const text = isCached
-      ? await this.#ctx.store.cached(`kv list ${this.#partition} ${limit} ${prefix}`, [this.#partition], read)
-      : await read();
-    // Text is cached, and parsed for each caller, who may change the values.
-    return parseRecord<{ key: string; value: Json }[]>(text);
+    if (!isCached) return read();
+    const list = `kv list ${this.#partition} ${limit} ${prefix}`;
+    // Each caller may change the values.
+    return copyJson(await this.#ctx.store.cached(list, [this.#partition], read));
   }
 
   /** Whether there is a key with this prefix. Cached until the storage changes. */

@@ -1,4 +1,4 @@
-import type { EventEnvelope } from '../../model/event.ts';
+import { type EventEnvelope, typeOfEvent } from '../../model/event.ts';
 import type { ContentHeld, ContentReported } from '../../model/moderation.ts';
 import type { User } from '../../model/user.ts';
 import type { Reader, StoredEvent } from '../../ports/store.ts';
@@ -7,35 +7,33 @@ import { escapeId, usersOf } from '../records/partitions.ts';
 import { readRecord } from '../records/record.ts';
 import type { UserView } from './users.ts';
 
-/**
- * The start of a user event, and the end of the event of an erasure, as `renderEvent` writes them. No client can write
- * either.
- */
-const USER_EVENT_START = '{"type":"user.updated",';
-const ERASURE_END = ',"erased":true}}';
-
 type UserEvent = EventEnvelope & { readonly type: 'user.updated'; readonly data: UserView };
 type HeldEvent = EventEnvelope & {
   readonly type: 'moderation.held' | 'moderation.reported';
   readonly data: ContentHeld & Partial<ContentReported>;
 };
+/** An event with personal data, or with what moderators held of a user or users reported. */
 type PersonalEvent = UserEvent | HeldEvent;
 
-/** The starts of the events that contain what moderators held of a user, or users reported. */
-const CONTENT_STARTS = ['{"type":"moderation.held",', '{"type":"moderation.reported",'];
+/** The types of `PersonalEvent`. */
+const personalTypes: ReadonlySet<string> = new Set<PersonalEvent['type']>([
+  'user.updated',
+  'moderation.held',
+  'moderation.reported',
+]);
 
-const isPersonal = (text: string): boolean =>
-  isUserEvent(text) || CONTENT_STARTS.some((start) => text.startsWith(start));
+const isPersonal = (text: string): boolean => personalTypes.has(typeOfEvent(text));
 
 /** Whether a rendered event is about a user. */
 export function isUserEvent(text: string): boolean {
-  return text.startsWith(USER_EVENT_START);
+  return typeOfEvent(text) === 'user.updated';
 }
 
 /** The id of the user in the rendered event of an erasure; null for any other event. */
 export function erasedUserOf(text: string): string | null {
-  if (!isUserEvent(text) || !text.endsWith(ERASURE_END)) return null;
-  return parseEvent<UserEvent>(text).data.userId;
+  if (!isUserEvent(text)) return null;
+  const { userId, erased } = parseEvent<UserEvent>(text).data;
+  return erased === true ? userId : null;
 }
 
 /**

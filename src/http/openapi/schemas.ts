@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import { LoginSchema } from '../../model/environments/admin.ts';
-import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts';
+import { type Comment, CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environments/environment.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/environments/key.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
@@ -67,23 +67,28 @@ const AttachmentSchema = schemaOf<Attachment>()(
   }),
 );
 
+const commentFields = schemaOf<Omit<Comment, 'published'>>()(
+  Type.Object({
+    id: Type.String(),
+    threadId: Type.String(),
+    userId: Type.String({ description: 'Author.' }),
+    body: Type.String(),
+    mentions: Type.Array(Type.String()),
+    attachments: Type.Array(AttachmentSchema),
+    reactions: Type.Array(ReactionSchema),
+    metadata: MetadataSchema,
+    createdAt: time('When it was written.'),
+    editedAt: timeOrNull('When it was last edited; null if never.'),
+    status: Type.Optional(
+      Type.Literal('held', {
+        description:
+          'Present while it, or the edit that is shown, waits for a moderator: only moderators and its author see that.',
+      }),
+    ),
+  }),
+).properties;
 const CommentSchema = Type.Object({
-  id: Type.String(),
-  threadId: Type.String(),
-  userId: Type.String({ description: 'Author.' }),
-  body: Type.String(),
-  mentions: Type.Array(Type.String()),
-  attachments: Type.Array(AttachmentSchema),
-  reactions: Type.Array(ReactionSchema),
-  metadata: MetadataSchema,
-  createdAt: time('When it was written.'),
-  editedAt: timeOrNull('When it was last edited; null if never.'),
-  status: Type.Optional(
-    Type.Literal('held', {
-      description:
-        'Present while it, or the edit that is shown, waits for a moderator: only moderators and its author see that.',
-    }),
-  ),
+  ...commentFields,
   published: Type.Optional(
     Type.Object({}, { description: 'With a held edit: the comment as everybody else sees it.' }),
   ),

@@ -22,7 +22,7 @@ export interface DemoPage {
 }
 
 /** Answers a request for a page. */
-type PageHandler = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
+type PageHandler = (exchange: Exchange, headers: readonly Header[]) => Promise<void>;
 
 /**
  * Serves everything outside the API: health, the SDK, the script of the widget, and the API reference and the demo page
@@ -64,9 +64,10 @@ export class Pages {
       const report = await health.report();
       exchange.send(report.status === 'ok' ? 200 : 503, [jsonHead, ...headers], JSON.stringify(report));
     };
-    this.#router.add('GET', '/livez', (exchange, headers) =>
-      exchange.send(200, [jsonHead, ...headers], '{"status":"ok"}'),
-    );
+    this.#router.add('GET', '/livez', (exchange, headers) => {
+      exchange.send(200, [jsonHead, ...headers], '{"status":"ok"}');
+      return Promise.resolve();
+    });
     this.#router.add('GET', '/readyz', ready);
     this.#router.add('GET', '/healthz', ready);
   }
@@ -106,5 +107,8 @@ function staticFile({ type, text, framed }: DemoPage['files'][string]): PageHand
     ['Cross-Origin-Resource-Policy', 'same-origin'],
   ];
   const bytes = Buffer.from(text);
-  return (exchange, headers) => exchange.send(200, [...fixed, ...headers], bytes);
+  return (exchange, headers) => {
+    exchange.send(200, [...fixed, ...headers], bytes);
+    return Promise.resolve();
+  };
 }

@@ -12,20 +12,26 @@ export interface ProcessStat {
   readonly startTime: string;
 }
 
-/** Reads /proc/<pid>/stat. Null if the process does not exist or the system has no /proc. */
-export function readProcessStat(pid: number): ProcessStat | null {
-  let stat: string;
+/**
+ * The fields of /proc/<pid>/stat from field 3 of proc(5) on, the state. Null if the process does not exist or the
+ * system has no /proc.
+ */
+export function readStatFields(pid: number | 'self'): readonly string[] | null {
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field, the program's name, is in parentheses and may itself contain spaces and parentheses.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
   }
-  // The second field, the program's name, is in parentheses and may itself contain spaces and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state, startTime] = [fields[0], fields[19]];
-  return state === undefined || startTime === undefined
-    ? null
-    : { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
+}
+
+/** Reads /proc/<pid>/stat. Null if the process does not exist or the system has no /proc. */
+export function readProcessStat(pid: number): ProcessStat | null {
+  const fields = readStatFields(pid);
+  const [state, startTime] = [fields?.[0], fields?.[19]];
+  if (fields === null || state === undefined || startTime === undefined) return null;
+  return { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
 }
 
 /** Whether a process was started by this one, or by one that this one has started, and so on; false if unknown. */

@@ -286,8 +286,9 @@ export class Room {
   }
 
   #recordTyping(frame: string): void {
-    const { actor, data } = JSON.parse(frame) as TypingFrame;
-    const stopFrame = data.typing ? frame.replace(/"typing":true}}$/, '"typing":false}}') : null;
+    const parsed = JSON.parse(frame) as TypingFrame;
+    const { actor, data } = parsed;
+    const stopFrame = data.typing ? JSON.stringify({ ...parsed, data: { ...data, typing: false } }) : null;
     this.#typingUsers.set(actor.userId, data.threadId, stopFrame, this.#deps.ctx.clock.monotonic());
   }
 
