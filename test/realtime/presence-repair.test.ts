@@ -47,6 +47,14 @@ const changesOf = (socket: TestSocket, userId: string): string[] =>
     data?.['userId'] === userId ? [type.replace('presence.', '')] : [],
   );
 
+await t.test('who joins a room first gets the snapshot of one reading, once changes are announced', async (t) => {
+  const clock = new ManualClock(START);
+  const shared = new WatchedShared(clock);
+  const { one, enter } = await startTwoWorkers(t, {}, { shared, clock });
+  await sees(await enter(one, 'ann'), 'ann');
+  t.equal(shared.lists, 2, 'one for the time at which the user came, and one for the snapshot');
+});
+
 await t.test('a change makes no worker read the whole room', async (t) => {
   const clock = new ManualClock(START);
   const shared = new WatchedShared(clock);

@@ -95,6 +95,11 @@ export class RoomPresence {
     this.#refresh();
   }
 
+  /** Must be called once changes are announced. Those before were missed, if anything was read already. */
+  subscribed(): void {
+    if (!this.#readAll) this.membershipChanged(null);
+  }
+
   /** Must be called when the membership of a connection was written or deleted; null stands for any connection. */
   membershipChanged(connectionId: string | null): void {
     if (connectionId === null) this.#readAll = true;

@@ -83,8 +83,7 @@ export class Room {
     this.#subscription = deps.bus.subscribe(key, (text) => this.#onMessage(text));
     void this.#subscription.ready.then(() => {
       this.#isSubscribed = true;
-      // Changes that were published before were missed.
-      this.#presence.membershipChanged(null);
+      this.#presence.subscribed();
     });
   }
 

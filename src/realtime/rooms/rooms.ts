@@ -50,8 +50,9 @@ export class Rooms {
     const joined = { room, member: room.add(connection, state) };
     this.#remember(connection, joined);
     try {
-      await room.enter(joined.member);
+      // Before the room is read: what was published earlier would make it be read again.
       await room.subscribed();
+      await room.enter(joined.member);
       await this.#snapshot(joined);
     } catch (error) {
       await this.leave(joined);
