@@ -1,6 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
+import type { EventType } from '../../model/event.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import {
   parseThreadStats,
@@ -34,51 +35,31 @@ export interface WrittenComment {
  * Writes a new comment, counts it and emits `comment.created`. The transaction must have read the thread record.
  * Returns the JSON text of the comment. The commit fails with `quota_exceeded` or `invalid_request` at a limit.
  */
-export function insertComment(
-  tx: Transaction,
-  actor: Actor,
-  { location, roomId, comment, now }: WrittenComment,
-): string {
-  const { environment, via } = actor;
-  const at = timestamp(now);
-  const text = JSON.stringify(comment);
-  tx.put(location.partition, location.key, text);
+export function insertComment(tx: Transaction, actor: Actor, written: WrittenComment): string {
+  const { location, comment, now } = written;
   consumeQuota(tx, actor, comment.userId, 'comments', 1);
-  updateThreadStats(tx, location.partition, at, 1, limitsOf(environment).commentsPerThread);
-  touchRoom(tx, environment.id, roomId, at);
-  emitChange(tx, environment, {
-    type: 'comment.created',
-    at: now,
-    roomId,
-    threadId: comment.threadId,
-    userId: comment.userId,
-    via,
-    data: text,
-  });
-  return text;
+  updateThreadStats(tx, location.partition, timestamp(now), 1, limitsOf(actor.environment).commentsPerThread);
+  return putComment(tx, actor, written, 'comment.created', comment.userId);
 }
 
 /** Replaces a comment by an edited version and emits `comment.updated`. Returns the JSON text of the comment. */
-export function replaceComment(
+export function replaceComment(tx: Transaction, actor: Actor, written: WrittenComment): string {
+  updateThreadStats(tx, written.location.partition, timestamp(written.now), 0);
+  return putComment(tx, actor, written, 'comment.updated', actorUserId(actor));
+}
+
+/** @param userId the user whose change the event is */
+function putComment(
   tx: Transaction,
-  actor: Actor,
+  { environment, via }: Actor,
   { location, roomId, comment, now }: WrittenComment,
+  type: EventType,
+  userId: string | null,
 ): string {
-  const { environment, via } = actor;
-  const at = timestamp(now);
   const text = JSON.stringify(comment);
   tx.put(location.partition, location.key, text);
-  updateThreadStats(tx, location.partition, at, 0);
-  touchRoom(tx, environment.id, roomId, at);
-  emitChange(tx, environment, {
-    type: 'comment.updated',
-    at: now,
-    roomId,
-    threadId: comment.threadId,
-    userId: actorUserId(actor),
-    via,
-    data: text,
-  });
+  touchRoom(tx, environment.id, roomId, timestamp(now));
+  emitChange(tx, environment, { type, at: now, roomId, threadId: comment.threadId, userId, via, data: text });
   return text;
 }
 

@@ -1,7 +1,6 @@
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { IN_APP } from '../../domain/notifications/settings.ts';
-import { PluginKv } from '../../domain/plugins/kv.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { NotificationSettings } from '../../model/notification.ts';
 import type { PluginEnvironment, PluginNotification } from '../api.ts';
@@ -10,6 +9,7 @@ import { FilterChain, type PluginFilter } from '../filters/filter-chain.ts';
 import { localServices } from '../services/local-services.ts';
 import { withDefaults } from '../loading/locate.ts';
 import { PluginError } from '../loading/plugin-error.ts';
+import { receives } from './action-events.ts';
 import { loadEntries } from '../loading/load-entries.ts';
 import { settingsIn } from '../loading/settings.ts';
 import { workerThreadFilters } from '../filters/worker-thread-filters.ts';
@@ -75,7 +75,7 @@ export async function deliverySteps(
   };
   try {
     const channels = [...plugins]
-      .filter(([, { hooks }]) => hooks.actions.some(isOfNotifications))
+      .filter(([, { hooks }]) => hooks.actions.some(({ type }) => type === '*' || type === EVENT))
       .map(([name]) => name);
     const steps: DeliveryStep[] = [];
     for (const channel of new Set([...Object.keys(settings), ...channels])) steps.push(await step(channel));
@@ -85,20 +85,11 @@ export async function deliverySteps(
   }
 }
 
-type ActionInfo = PluginInfo['hooks']['actions'][number];
-
-const isOfNotifications = ({ type }: Pick<ActionInfo, 'type'>): boolean =>
-  type === '*' || type === 'notification.created';
+const EVENT = 'notification.created';
 
 /** Whether an action of a plugin gets the event of a notification in an environment. */
 async function delivers(ctx: Context, { name, hooks }: PluginInfo, { id }: PluginEnvironment): Promise<boolean> {
-  const kv = new PluginKv(ctx, id, name);
-  for (const { whenKv, typesIn } of hooks.actions.filter(isOfNotifications)) {
-    if (whenKv === null) return true;
-    if (!(await kv.hasPrefix(whenKv))) continue;
-    const types = typesIn === null ? null : await kv.listedUnder(whenKv, typesIn);
-    if (types === null || types.has('notification.created')) return true;
-  }
+  for (const action of hooks.actions) if (await receives(ctx, name, action, id, EVENT)) return true;
   return false;
 }
 

@@ -1,15 +1,12 @@
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
-import { PluginKv } from '../../domain/plugins/kv.ts';
-import type { Environment } from '../../model/environments/environment.ts';
-import type { EventEnvelope, EventType } from '../../model/event.ts';
+import type { EventEnvelope } from '../../model/event.ts';
 import type { HookMeter } from '../thread/hook-meter.ts';
 import type { PluginThread } from '../thread/plugin-thread.ts';
 import { settingsIn } from '../loading/settings.ts';
 import type { PluginInfo } from '../thread/messages.ts';
 import type { Consumer } from '../../domain/events/consumer.ts';
-
-type ActionInfo = PluginInfo['hooks']['actions'][number];
+import { isActive, receives } from './action-events.ts';
 
 /** Events of one environment that a plugin handles at once. */
 const CONCURRENCY = 16;
@@ -24,25 +21,12 @@ export function pluginConsumer(
 ): Consumer | null {
   const { name, settings, hooks } = info;
   if (hooks.actions.length === 0) return null;
-  const isActive = ({ whenKv }: ActionInfo, { id }: Pick<Environment, 'id'>): Promise<boolean> =>
-    whenKv === null ? Promise.resolve(true) : new PluginKv(ctx, id, name).hasPrefix(whenKv);
-  const handles = async (
-    action: ActionInfo,
-    environment: Pick<Environment, 'id'>,
-    type: EventType,
-  ): Promise<boolean> => {
-    if ((action.type !== '*' && action.type !== type) || !(await isActive(action, environment))) return false;
-    if (action.whenKv === null || action.typesIn === null) return true;
-    const types = await new PluginKv(ctx, environment.id, name).listedUnder(action.whenKv, action.typesIn);
-    return types === null || types.has(type);
-  };
-
   const handle = async (event: EventEnvelope, environmentId: string, attempt: number): Promise<void> => {
     const { id, slug } = await environmentById(ctx, environmentId);
     const { enabled, config } = settingsIn(settings, slug);
     if (!enabled) return;
     for (const [index, action] of hooks.actions.entries()) {
-      if (!(await handles(action, { id }, event.type))) continue;
+      if (!(await receives(ctx, name, action, id, event.type))) continue;
       const context = { environment: { id, slug }, config, attempt };
       await meter.measure(`action ${action.type}`, () =>
         thread.run({ kind: 'action', index }, event, context, action.timeoutMs),
@@ -58,7 +42,7 @@ export function pluginConsumer(
     retryDelaysMs: RETRY_DELAYS_MS,
     wants: async (environment) => {
       if (!settingsIn(settings, environment.slug).enabled) return false;
-      for (const action of hooks.actions) if (await isActive(action, environment)) return true;
+      for (const action of hooks.actions) if (await isActive(ctx, name, action, environment.id)) return true;
       return false;
     },
     handle: ({ environmentId, event }, _signal, attempt) => handle(event, environmentId, attempt),
