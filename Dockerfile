@@ -6,7 +6,11 @@ WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
-RUN npm run build && npm prune --omit=dev
+RUN npm run build
+# The clients of PostgreSQL and Redis, which nodes that share their data need (docs/deploy/cluster.md), in the versions that are tested.
+RUN npm pkg set $(node -p "['pg', '@redis/client'].map((name) => 'dependencies.' + name + '=' + require('./package.json').devDependencies[name]).join(' ')") \
+  && npm pkg delete devDependencies.pg devDependencies.@redis/client peerDependencies peerDependenciesMeta \
+  && npm prune --omit=dev
 # The HTTP core has one binary for each platform and version of Node; the others are 240 MB.
 RUN find node_modules/uWebSockets.js -name 'uws_*.node' ! -name "uws_$(node -p '[process.platform, process.arch, process.versions.modules].join("_")').node" -delete
 

@@ -2,6 +2,10 @@
 import { cpus } from 'node:os';
 import { backlogCase } from './cases/backlog.ts';
 import { burstCase } from './cases/burst.ts';
+import { clusterCreateCase } from './cases/cluster-create.ts';
+import { clusterEventCase } from './cases/cluster-event.ts';
+import { clusterIdleCase } from './cases/cluster-idle.ts';
+import { clusterListCase } from './cases/cluster-list.ts';
 import { createCase } from './cases/create.ts';
 import { growthCase } from './cases/growth.ts';
 import { listCase } from './cases/list.ts';
@@ -42,6 +46,10 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   paint: paintCase,
   growth: growthCase,
   reconnects: reconnectsCase,
+  'cluster-create': clusterCreateCase,
+  'cluster-list': clusterListCase,
+  'cluster-event': clusterEventCase,
+  'cluster-idle': clusterIdleCase,
 };
 
 async function main(): Promise<void> {

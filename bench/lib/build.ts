@@ -6,7 +6,7 @@ const entries = {
   'bare-uws': 'peers/bare-uws.ts',
   'bare-files': 'peers/bare-files.ts',
   'bare-sharp': 'peers/bare-sharp.ts',
-  'fastify-sqlite': 'peers/fastify-sqlite.ts',
+  fastify: 'peers/fastify.ts',
   sink: 'loads/sink.ts',
 };
 

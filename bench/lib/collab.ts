@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newFolder } from './folders.ts';
 import type { Plan } from './plan.ts';
@@ -28,15 +28,20 @@ export interface Installation {
  */
 export function installCollab(bin: string, options: Readonly<Record<string, unknown>> = {}): Installation {
   if (!existsSync(bin)) throw new Error(`${bin} is missing: run \`npm run build\` first`);
-  const dir = newFolder('collab');
+  // The options come before init, which creates the environment where they say.
+  const dir = newConfiguredFolder(options);
   const printed = execFileSync(process.execPath, [bin, 'init', '--dir', dir, '--json'], { encoding: 'utf8' });
   const made = JSON.parse(printed) as Installation;
-  const file = join(dir, 'config.json');
-  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  config['rateLimit'] = { ...(config['rateLimit'] as object | undefined), exempt: ['127.0.0.0/8'] };
-  writeFileSync(file, JSON.stringify({ ...config, ...options }, null, 2));
   liftQuotas(bin, dir);
   return { ...made, bin, dir };
+}
+
+/** Creates a folder with a config.json of these options, which exempts the load from the rate limit. */
+export function newConfiguredFolder(options: Readonly<Record<string, unknown>>): string {
+  const dir = newFolder('collab');
+  const config = { rateLimit: { exempt: ['127.0.0.0/8'] }, ...options };
+  writeFileSync(join(dir, 'config.json'), JSON.stringify(config, null, 2));
+  return dir;
 }
 
 /**

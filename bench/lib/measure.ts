@@ -67,6 +67,19 @@ export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   };
 }
 
+/** The goal that Collab uses at most one part in this many of the time that a peer uses, by their medians. */
+export function lessTimeGoal(row: Row, peer: TargetName, bound: number): Goal {
+  const measured = medianOf(row, peer) / medianOf(row, 'collab');
+  return {
+    label: `${row.label}: ${peer} / collab`,
+    measured,
+    bound,
+    kind: 'at least',
+    unit: 'x',
+    passed: measured >= bound,
+  };
+}
+
 /**
  * The goal that the rate of a target is at least this ratio of another's: the median of the ratios within each round.
  */

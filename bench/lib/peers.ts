@@ -1,7 +1,8 @@
 import { built } from './build.ts';
+import type { Postgres } from './engines.ts';
 import { newFolder } from './folders.ts';
 import { freePort, startServer } from './server-process.ts';
-import { commentPost, credentialHeaders, rawPost, type Target } from './target.ts';
+import { commentPost, credentialHeaders, rawPost, type Target, type TargetName } from './target.ts';
 import { mintToken } from './tokens.ts';
 
 /** Starts the bare server; a GET responds with this many bytes. */
@@ -17,15 +18,25 @@ export async function startBareUws(bytes = 2): Promise<Target> {
   };
 }
 
-/** Starts the server that a team would write, with an empty database. */
-export async function startFastify(): Promise<Target> {
+/** Starts the server that a team would write, with an empty database of SQLite. */
+export function startFastify(): Promise<Target> {
+  return startPeer('Fastify + SQLite', ['--data', newFolder('fastify')]);
+}
+
+/** Starts the same on PostgreSQL, with an empty database. */
+export async function startFastifyOnPostgres(postgres: Postgres): Promise<Target> {
+  const peer = await startPeer('Fastify + PostgreSQL', ['--database', postgres.createDatabase('fastify')]);
+  return { ...peer, engines: [postgres] };
+}
+
+async function startPeer(name: TargetName, storage: readonly string[]): Promise<Target> {
   const port = await freePort();
   const secretKey = 'sk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
   const publishableKey = 'pk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
   const jwtSecret = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
-  const options = ['--port', String(port), '--data', newFolder('fastify'), '--secretKey', secretKey];
+  const options = ['--port', String(port), ...storage, '--secretKey', secretKey];
   const server = await startServer(port, [
-    built('fastify-sqlite'),
+    built('fastify'),
     ...options,
     '--publishableKey',
     publishableKey,
@@ -34,7 +45,7 @@ export async function startFastify(): Promise<Target> {
   ]);
   const authorization = `Bearer ${secretKey}`;
   return {
-    name: 'Fastify + SQLite',
+    name,
     server,
     authorization,
     greets: true,

@@ -21,7 +21,10 @@ export const caseNames = [
   'growth',
   'reconnects',
 ] as const;
-export type CaseName = (typeof caseNames)[number];
+
+/** The cases of `--cluster`, which need PostgreSQL and Redis. */
+export const clusterCaseNames = ['cluster-create', 'cluster-list', 'cluster-event', 'cluster-idle'] as const;
+export type CaseName = (typeof caseNames)[number] | (typeof clusterCaseNames)[number];
 
 /** The content that a store is filled with. */
 export interface Backlog {
@@ -48,6 +51,9 @@ export interface Plan {
   readonly events: number;
   /** The content of the store of the case `backlog`. */
   readonly backlog: Backlog;
+  /** Environments in the case `cluster-idle`, and for how long they are watched. */
+  readonly idleEnvironments: number;
+  readonly idleSeconds: number;
   /** Parent folder of all data; null for the system's temporary folder. */
   readonly data: string | null;
   /** The built command of the Collab to measure. */
@@ -57,8 +63,9 @@ export interface Plan {
 }
 
 /** The usage text, printed when an argument is invalid. */
-export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE] [-- --before FILE] [-- --rounds N]
+export const usage = `npm run bench [-- --quick] [-- --cluster] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE] [-- --before FILE] [-- --rounds N]
   --quick        one short round of each case: checks that everything runs; says little about speed
+  --cluster      nodes on PostgreSQL and Redis, in place of one machine: ${clusterCaseNames.join(', ')}
   --only a,b     only these cases: ${caseNames.join(', ')}
   --data FOLDER  where the databases are written (the disk that is measured); default the temporary folder
   --bin FILE     the collab.js that is measured; default dist/bin/collab.js
@@ -71,6 +78,7 @@ export function readPlan(args: readonly string[]): Plan {
     args: [...args],
     options: {
       quick: { type: 'boolean', default: false },
+      cluster: { type: 'boolean', default: false },
       only: { type: 'string' },
       data: { type: 'string' },
       bin: { type: 'string' },
@@ -78,7 +86,8 @@ export function readPlan(args: readonly string[]): Plan {
       rounds: { type: 'string' },
     },
   });
-  const cases = values.only === undefined ? caseNames : values.only.split(',').map(caseName);
+  const all = values.cluster ? clusterCaseNames : caseNames;
+  const cases = values.only === undefined ? all : values.only.split(',').map((text) => caseName(all, text));
   const data = values.data ?? null;
   const bin =
     values.bin === undefined
@@ -98,6 +107,8 @@ export function readPlan(args: readonly string[]): Plan {
       reconnects: 50,
       events: 500,
       backlog: { notifications: 20_000, deliveries: 2_000 },
+      idleEnvironments: 10,
+      idleSeconds: 5,
       data,
       bin,
       before,
@@ -114,15 +125,17 @@ export function readPlan(args: readonly string[]): Plan {
     reconnects: 1_000,
     events: 10_000,
     backlog: { notifications: 1_000_000, deliveries: 100_000 },
+    idleEnvironments: 100,
+    idleSeconds: 60,
     data,
     bin,
     before,
   };
 }
 
-function caseName(text: string): CaseName {
-  const found = caseNames.find((name) => name === text.trim());
-  if (found === undefined) throw new Error(`--only must name ${caseNames.join(', ')}, not "${text}"`);
+function caseName(names: readonly CaseName[], text: string): CaseName {
+  const found = names.find((name) => name === text.trim());
+  if (found === undefined) throw new Error(`--only must name ${names.join(', ')}, not "${text}"`);
   return found;
 }
 

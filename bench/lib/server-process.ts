@@ -26,7 +26,7 @@ process.on('exit', () => {
  * Starts `node <args>` on the server's core. Resolves when /readyz answers 200; otherwise the error contains the
  * output.
  */
-export function startServer(port: number, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
+export function startServer(port: number, args: readonly string[], limitMs = 60_000): Promise<ServerProcess> {
   return startProgram(port, process.execPath, args, limitMs);
 }
 
@@ -35,7 +35,7 @@ export async function startProgram(
   port: number,
   program: string,
   args: readonly string[],
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<ServerProcess> {
   const started = performance.now();
   const child = spawn('taskset', ['-c', String(serverCore), program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

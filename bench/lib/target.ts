@@ -1,9 +1,13 @@
+import type { Engine } from './engines.ts';
 import type { ServerProcess } from './server-process.ts';
 
 /** The columns of every table, in order. */
 export const names = [
   'collab',
   'collab before',
+  'collab, Redis',
+  'collab, 2 nodes',
+  'collab, folder',
   'collab, 2 workers',
   'collab, core node',
   'collab, 1 filter',
@@ -11,6 +15,7 @@ export const names = [
   'collab, backlog',
   'bare uWS',
   'Fastify + SQLite',
+  'Fastify + PostgreSQL',
   'nginx',
   'bare sharp',
 ] as const;
@@ -20,6 +25,8 @@ export type TargetName = (typeof names)[number];
 export interface Target {
   readonly name: TargetName;
   readonly server: ServerProcess;
+  /** The engines that it uses, and no other server meanwhile; absent for one that keeps everything itself. */
+  readonly engines?: readonly Engine[];
   /** The value of the Authorization header. */
   readonly authorization: string;
   /** Header lines that authenticate a socket of this user; empty if none are needed. */

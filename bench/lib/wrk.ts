@@ -62,9 +62,15 @@ export interface ScriptOptions {
   readonly args: readonly string[];
 }
 
-/** Runs a script over threads with 64 connections, as `runScript`. */
-export function runWrk(script: 'create' | 'list', target: Target, threads: string, seconds: number): Promise<WrkRun> {
-  return runScript(script, target, { connections: 64, seconds, args: [threads, target.authorization] });
+/** Runs a script over threads, as `runScript`. */
+export function runWrk(
+  script: 'create' | 'list',
+  target: Target,
+  threads: string,
+  seconds: number,
+  connections = 64,
+): Promise<WrkRun> {
+  return runScript(script, target, { connections, seconds, args: [threads, target.authorization] });
 }
 
 /** Runs wrk on the load's core. Throws if any request was refused or failed, because that invalidates the run. */

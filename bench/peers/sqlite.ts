@@ -1,44 +1,14 @@
 /** The storage that a team would write with better-sqlite3: WAL, `synchronous=FULL`, every statement prepared once. */
-import { randomBytes } from 'node:crypto';
 import Database from 'better-sqlite3';
-
-/** A comment with the fields of Collab's responses. */
-export interface Comment {
-  readonly id: string;
-  readonly threadId: string;
-  readonly userId: string;
-  readonly body: string;
-  readonly mentions: readonly string[];
-  readonly attachments: readonly [];
-  readonly reactions: readonly [];
-  readonly metadata: Record<string, never>;
-  readonly createdAt: string;
-  readonly editedAt: string | null;
-}
-
-/** The fields of a validated body. */
-export interface CommentInput {
-  readonly userId: string;
-  readonly body: string;
-  readonly mentions?: readonly string[];
-}
-
-/** A stored comment, and its position in the event log. */
-export interface Written {
-  readonly comment: Comment;
-  readonly roomId: string;
-  readonly seq: number;
-}
-
-interface CommentRow {
-  readonly id: string;
-  readonly threadId: string;
-  readonly userId: string;
-  readonly body: string;
-  readonly mentions: string;
-  readonly createdAt: string;
-  readonly editedAt: string | null;
-}
+import {
+  type CommentInput,
+  type CommentRow,
+  fromRow,
+  newComment,
+  newId,
+  type Storage,
+  type Written,
+} from './comment.ts';
 
 const schema = `
   CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY, name TEXT, created_at TEXT NOT NULL);
@@ -53,7 +23,7 @@ const schema = `
     seq INTEGER PRIMARY KEY, type TEXT NOT NULL, room_id TEXT NOT NULL, thread_id TEXT NOT NULL, at TEXT NOT NULL, data TEXT NOT NULL);`;
 
 /** Opens the database; every method is one transaction that is on disk when it returns. */
-export function openStorage(file: string) {
+export function openSqlite(file: string): Storage {
   const db = new Database(file);
   for (const setting of [
     'journal_mode = WAL',
@@ -108,40 +78,14 @@ export function openStorage(file: string) {
   });
 
   return {
-    createComment,
-    createThread,
-    putUser: (id: string, name: string | null): void => {
+    createComment: async (threadId, input) => createComment(threadId, input),
+    createThread: async (roomId, input) => createThread(roomId, input),
+    putUser: async (id, name) => {
       putUser.run(id, name, new Date().toISOString());
     },
-    /** All comments of a thread, oldest first; null if there is no such thread. */
-    listComments: (threadId: string): Comment[] | null => {
+    listComments: async (threadId) => {
       if (roomOfThread.get(threadId) === undefined) return null;
       return commentsOfThread.all(threadId).map(fromRow);
     },
   };
-}
-
-function newComment(threadId: string, input: CommentInput, at: string): Comment {
-  return {
-    id: newId(),
-    threadId,
-    userId: input.userId,
-    body: input.body,
-    mentions: input.mentions ?? [],
-    attachments: [],
-    reactions: [],
-    metadata: {},
-    createdAt: at,
-    editedAt: null,
-  };
-}
-
-function fromRow(row: CommentRow): Comment {
-  const mentions = JSON.parse(row.mentions) as string[];
-  return { ...row, mentions, attachments: [], reactions: [], metadata: {} };
-}
-
-/** Ids ordered by time, so that the pages of the primary key fill up in sequence. */
-function newId(): string {
-  return Date.now().toString(36).padStart(9, '0') + randomBytes(9).toString('base64url');
 }

@@ -1,25 +1,32 @@
 /**
- * The server that a team would write: Fastify, better-sqlite3 and ws in one process, with the same functions and
+ * The server that a team would write: Fastify, a database and ws in one process, with the same functions and
  * responses. It has no rate limit, idempotency, replay or second process, which is to its advantage.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import Fastify, { type FastifyReply } from 'fastify';
+import type { CommentInput, Storage, Written } from './comment.ts';
 import { serveSockets } from './sockets.ts';
-import { type CommentInput, openStorage, type Written } from './sqlite.ts';
 
 const { values } = parseArgs({
   options: {
     port: { type: 'string' },
     data: { type: 'string', default: '.' },
+    database: { type: 'string', default: '' },
     secretKey: { type: 'string', default: 'sk_bench' },
     publishableKey: { type: 'string', default: 'pk_bench' },
     jwtSecret: { type: 'string', default: '' },
   },
 });
 
-const storage = openStorage(join(values.data, 'comments.sqlite'));
+/** A URL of PostgreSQL, or nothing for SQLite in the folder. Only the one that is used is loaded. */
+async function openStorage(): Promise<Storage> {
+  if (values.database === '') return (await import('./sqlite.ts')).openSqlite(join(values.data, 'comments.sqlite'));
+  return (await import('./postgres.ts')).openPostgres(values.database);
+}
+
+const storage = await openStorage();
 const app = Fastify({ logger: false });
 const sockets = serveSockets(app.server, { publishableKey: values.publishableKey, jwtSecret: values.jwtSecret });
 
@@ -81,16 +88,16 @@ function unknownUser(reply: FastifyReply, userId: string): FastifyReply {
 
 app.get('/readyz', (_request, reply) => reply.send({ status: 'ok' }));
 
-app.put<{ Params: { id: string }; Body: { name?: string } }>('/api/v1/users/:id', (request, reply) => {
-  storage.putUser(request.params.id, request.body.name ?? null);
+app.put<{ Params: { id: string }; Body: { name?: string } }>('/api/v1/users/:id', async (request, reply) => {
+  await storage.putUser(request.params.id, request.body.name ?? null);
   return reply.send({ user: { id: request.params.id } });
 });
 
 app.post<{ Params: { id: string }; Body: CommentInput }>(
   '/api/v1/rooms/:id/threads',
   { schema: { body: commentBody } },
-  (request, reply) => {
-    const written = storage.createThread(request.params.id, request.body);
+  async (request, reply) => {
+    const written = await storage.createThread(request.params.id, request.body);
     if (written === 'no user') return unknownUser(reply, request.body.userId);
     announce(written);
     return reply
@@ -102,8 +109,8 @@ app.post<{ Params: { id: string }; Body: CommentInput }>(
 app.post<{ Params: { id: string }; Body: CommentInput }>(
   '/api/v1/threads/:id/comments',
   { schema: { body: commentBody, response: { 201: created } } },
-  (request, reply) => {
-    const written = storage.createComment(request.params.id, request.body);
+  async (request, reply) => {
+    const written = await storage.createComment(request.params.id, request.body);
     if (written === 'no thread') return reply.code(404).send({ error: 'Thread not found' });
     if (written === 'no user') return unknownUser(reply, request.body.userId);
     announce(written);
@@ -114,8 +121,8 @@ app.post<{ Params: { id: string }; Body: CommentInput }>(
 app.get<{ Params: { id: string } }>(
   '/api/v1/threads/:id/comments',
   { schema: { response: { 200: list } } },
-  (request, reply) => {
-    const items = storage.listComments(request.params.id);
+  async (request, reply) => {
+    const items = await storage.listComments(request.params.id);
     return items === null ? reply.code(404).send({ error: 'Thread not found' }) : reply.send({ items });
   },
 );
