@@ -1,6 +1,6 @@
 import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
-import type { Operation, PostgresTransaction } from './transaction.ts';
+import type { GuardedRead, Operation, PostgresTransaction } from './transaction.ts';
 
 /**
  * The result of a transaction: committed; to be run again; or refused, because one of its updates threw or the commit
@@ -8,7 +8,11 @@ import type { Operation, PostgresTransaction } from './transaction.ts';
  */
 export type CommitOutcome =
   | { readonly kind: 'committed' }
-  | { readonly kind: 'conflict' }
+  | {
+      readonly kind: 'conflict';
+      /** A read that the database has another version of; absent if a transaction of the same group wrote to one. */
+      readonly stale?: GuardedRead;
+    }
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /** What the database has under the locks of a group. */
@@ -73,10 +77,12 @@ export class CommitGroup {
    */
   add(transaction: PostgresTransaction): CommitOutcome | null {
     if (this.#chars > GROUP_CHARS) return null;
-    for (const { partition, key, version } of transaction.reads) {
-      if (this.writes.get(partition)?.has(key) === true || this.#current.version(partition, key) !== version)
-        return { kind: 'conflict' };
+    for (const read of transaction.reads) {
+      if (this.writes.get(read.partition)?.has(read.key) === true) return { kind: 'conflict' };
+      if (this.#isStale(read)) return { kind: 'conflict', stale: read };
     }
+    // Against what is committed: the transactions before it in the group are not yet.
+    for (const read of transaction.assumptions) if (this.#isStale(read)) return { kind: 'conflict', stale: read };
     const charsBefore = this.#chars;
     const replaced: Replaced[] = [];
     try {
@@ -92,6 +98,10 @@ export class CommitGroup {
       this.#chars = charsBefore;
       return { kind: 'failed', error };
     }
+  }
+
+  #isStale({ partition, key, version }: GuardedRead): boolean {
+    return this.#current.version(partition, key) !== version;
   }
 
   #write({ partition, key, value, change }: Operation): Replaced {

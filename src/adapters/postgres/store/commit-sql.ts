@@ -30,7 +30,11 @@ function needsOf(transactions: readonly PostgresTransaction[]): Needs {
   const partitions = new Map<string, boolean>();
   const streams = new Set<string>();
   const keys = new Map<string, { partition: string; key: string; value: boolean }>();
-  for (const { reads, operations, emissions } of transactions) {
+  for (const { reads, assumptions, operations, emissions } of transactions) {
+    for (const { partition, key } of assumptions) {
+      const name = `${partition} ${key}`;
+      if (!keys.has(name)) keys.set(name, { partition, key, value: false });
+    }
     for (const { partition, key } of reads) {
       if (!partitions.has(partition)) partitions.set(partition, false);
       const name = `${partition} ${key}`;

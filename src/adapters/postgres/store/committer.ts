@@ -13,12 +13,25 @@ interface PendingCommit {
   readonly resolve: (outcome: CommitOutcome) => void;
 }
 
+/** What a commit has written. */
+export interface Committed {
+  readonly id: string;
+  readonly group: CommitGroup;
+  /** The version of the records that it wrote. */
+  readonly xid: string;
+}
+
+/** What a commit will write, and the outcomes of the first transactions if it does. */
+interface Plan extends Committed {
+  readonly outcomes: readonly CommitOutcome[];
+}
+
 /** Calls from the committer to the store. */
 export interface CommitterHooks {
   /** Throws if the database is not the one that was opened. */
   requireSame(incarnation: string): void;
-  /** Called after each commit with its id, what it wrote, and the milliseconds that it took. */
-  committed(id: string, group: CommitGroup, ms: number): void;
+  /** Called after each commit with the milliseconds that it took. */
+  committed(commit: Committed, ms: number): void;
 }
 
 /** Event loop iterations that a group waits, at most, for more transactions to join it. */
@@ -29,14 +42,6 @@ const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 250;
 /** Milliseconds for a COMMIT, which may wait for a standby. */
 const COMMIT_MS = 30_000;
-
-/** What a commit will write, and the outcomes of the first transactions if it does. */
-interface Plan {
-  readonly id: string;
-  readonly group: CommitGroup;
-  readonly xid: string;
-  readonly outcomes: readonly CommitOutcome[];
-}
 
 /** What a try to commit has led to: outcomes of the first transactions, or an error. */
 type Attempt =
@@ -161,9 +166,9 @@ export class Committer {
     return { plan: { id: newCommitId(), group, xid: prepared.xid, outcomes }, prepared };
   }
 
-  #committed({ id, group, outcomes }: Plan, begun: number): readonly CommitOutcome[] {
-    this.#hooks.committed(id, group, performance.now() - begun);
-    return outcomes;
+  #committed(plan: Plan, begun: number): readonly CommitOutcome[] {
+    this.#hooks.committed(plan, performance.now() - begun);
+    return plan.outcomes;
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Entry, RangeOptions, StoredEvent } from '../../../ports/store.ts';
 import { quote, quoteArray } from '../connection.ts';
 import type { Query } from './query-batch.ts';
-import type { VersionedValue } from './transaction.ts';
+import type { VersionedValue } from './versioned-value.ts';
 import { decodeText } from './value-text.ts';
 
 /** A record by its name. */
@@ -29,6 +29,22 @@ export const recordQuery: Query<RecordName, VersionedValue | null> = {
     const answers: (VersionedValue | null)[] = wanted.map(() => null);
     for (const [n, value, version] of rows)
       answers[Number(n) - 1] = { value: decodeText(value ?? ''), version: version ?? '' };
+    return answers;
+  },
+};
+
+/** Reads the versions of records; null for one that does not exist. */
+export const recordVersionQuery: Query<RecordName, string | null> = {
+  sql: (wanted) =>
+    `select k.n, r.version from unnest(
+        ${quoteArray(wanted.map(({ partition }) => partition))}, ${quoteArray(wanted.map(({ key }) => key))}
+      ) with ordinality k (partition, key, n)
+      cross join lateral (
+        select version from collab.records where partition = k.partition and key = k.key offset 0
+      ) r`,
+  answers: (rows, wanted) => {
+    const answers: (string | null)[] = wanted.map(() => null);
+    for (const [n, version] of rows) answers[Number(n) - 1] = version ?? '';
     return answers;
   },
 };

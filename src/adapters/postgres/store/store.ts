@@ -23,13 +23,16 @@ import {
   partitionsQuery,
   rangeQuery,
   recordQuery,
+  recordVersionQuery,
   type StreamBounds,
   streamQuery,
   versionQuery,
 } from './queries.ts';
 import { type Query, QueryBatch } from './query-batch.ts';
 import { commitRefusal } from './refusals.ts';
-import { PostgresTransaction, type VersionedValue } from './transaction.ts';
+import { RecordCache } from './record-cache.ts';
+import { PostgresTransaction } from './transaction.ts';
+import type { VersionedValue } from './versioned-value.ts';
 import { Maintenance, trimStream } from './maintenance.ts';
 
 /** How `openPostgresStore` opens a store. */
@@ -84,6 +87,7 @@ export class PostgresStore implements Store {
   readonly #maintenance: Maintenance;
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
+  readonly #records = new RecordCache();
   readonly #values = new ValueCache(VALUE_CACHE_BYTES);
   /** Partition -> the version for which the cached values are valid. */
   readonly #versions = new Map<string, string>();
@@ -103,8 +107,11 @@ export class PostgresStore implements Store {
     const requireSame = (incarnation: string): void => this.#requireSame(incarnation);
     this.#committer = new Committer(pool, {
       requireSame,
-      committed: (id, group, ms) => {
+      committed: ({ id, group, xid }, ms) => {
         this.#lastCommit = { id, at: performance.now() };
+        for (const [partition, writes] of group.writes)
+          for (const [key, value] of writes)
+            this.#records.set(partition, key, value === null ? null : { value, version: xid });
         this.#feed.committed(group.growth, keptEvents(group));
         this.#flushListeners.call(group.growth, ms);
         for (const seq of group.growth.values()) if (seq === null) this.#maintenance.soon();
@@ -135,8 +142,10 @@ export class PostgresStore implements Store {
   }
 
   /** As `get`, with what tells one value from another. */
-  getVersioned(partition: string, key: string): Promise<VersionedValue | null> {
-    return this.#ask(recordQuery, { partition, key });
+  async getVersioned(partition: string, key: string): Promise<VersionedValue | null> {
+    const record = await this.#ask(recordQuery, { partition, key });
+    this.#records.set(partition, key, record);
+    return record;
   }
 
   range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
@@ -146,13 +155,24 @@ export class PostgresStore implements Store {
   async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       this.#requireUsable();
-      const transaction = new PostgresTransaction(this);
-      const result = await work(transaction);
-      if (!transaction.writes) return result;
+      // Only the first run may read what is stale.
+      const transaction = new PostgresTransaction(this, attempt === 1 ? this.#records : null);
+      let result: T;
+      try {
+        result = await work(transaction);
+      } catch (error) {
+        if (await this.#wasStale(transaction)) continue;
+        throw error;
+      }
+      if (!transaction.writes) {
+        if (await this.#wasStale(transaction)) continue;
+        return result;
+      }
       this.#requireUsable();
       const outcome = await this.#committer.commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
+      if (outcome.stale !== undefined) this.#records.markStale(outcome.stale.partition, outcome.stale.key);
       if (attempt > 1 && attempt < ATTEMPTS) await delay(Math.random() * 2 ** attempt);
     }
     throw new CollabError(
@@ -243,6 +263,16 @@ export class PostgresStore implements Store {
     const answer = await this.#queries.ask(query, wanted);
     this.#feed.afterRead();
     return answer;
+  }
+
+  /** Whether a run of a transaction has read from the cache what was not current. */
+  async #wasStale({ isSpeculative, reads, assumptions }: PostgresTransaction): Promise<boolean> {
+    if (!isSpeculative) return false;
+    const all = [...reads, ...assumptions];
+    const versions = await Promise.all(all.map((read) => this.#ask(recordVersionQuery, read)));
+    const stale = all.filter(({ version }, i) => versions[i] !== version);
+    for (const { partition, key } of stale) this.#records.markStale(partition, key);
+    return stale.length > 0;
   }
 
   #bounds(stream: string): Promise<StreamBounds> {

@@ -1,10 +1,6 @@
 import type { Entry, RangeOptions, Reader, RenderEvent, Transaction } from '../../../ports/store.ts';
-
-/** A record as it was read: its value and version; null if there was none. */
-export interface VersionedValue {
-  readonly value: string;
-  readonly version: string;
-}
+import type { RecordCache } from './record-cache.ts';
+import type { VersionedValue } from './versioned-value.ts';
 
 /** A record that a transaction has read and that guards it. */
 export interface GuardedRead {
@@ -43,15 +39,30 @@ export interface GuardedReader extends Reader {
 /** The reads and buffered writes of one run of a transaction's work. */
 export class PostgresTransaction implements Transaction {
   readonly reads: GuardedRead[] = [];
+  /** Unguarded reads that came from the cache: they must have been current when they were read. */
+  readonly assumptions: GuardedRead[] = [];
   readonly operations: Operation[] = [];
   readonly emissions: Emission[] = [];
   readonly unguarded: Reader;
+  /** Whether any read came from the cache. */
+  isSpeculative = false;
   readonly #reader: GuardedReader;
+  readonly #cache: RecordCache | null;
 
-  /** @param reader reads of the store as of now */
-  constructor(reader: GuardedReader) {
+  /**
+   * @param reader reads of the store as of now
+   * @param cache records that may be stale, to read from where it has them; null: all reads are as of now
+   */
+  constructor(reader: GuardedReader, cache: RecordCache | null) {
     this.#reader = reader;
-    this.unguarded = reader;
+    this.#cache = cache;
+    this.unguarded =
+      cache === null
+        ? reader
+        : {
+            get: (partition, key) => this.#getUnguarded(partition, key),
+            range: (partition, options) => reader.range(partition, options),
+          };
   }
 
   /** Whether there is anything to commit. */
@@ -60,9 +71,23 @@ export class PostgresTransaction implements Transaction {
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
-    const read = await this.#reader.getVersioned(partition, key);
+    const cached = this.#cached(partition, key);
+    const read = cached === undefined ? await this.#reader.getVersioned(partition, key) : cached;
     this.reads.push({ partition, key, version: read?.version ?? null });
     return read?.value;
+  }
+
+  async #getUnguarded(partition: string, key: string): Promise<string | undefined> {
+    const cached = this.#cached(partition, key);
+    if (cached === undefined) return this.#reader.get(partition, key);
+    this.assumptions.push({ partition, key, version: cached?.version ?? null });
+    return cached?.value;
+  }
+
+  #cached(partition: string, key: string): VersionedValue | null | undefined {
+    const cached = this.#cache?.get(partition, key);
+    if (cached !== undefined) this.isSpeculative = true;
+    return cached;
   }
 
   range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
