@@ -33,12 +33,16 @@ export function quoteArray(texts: readonly string[]): string {
 export class Connection {
   readonly #client: pg.Client;
   #lost: ConnectionLost | undefined;
+  #warning: string | undefined;
   #ended: (error: ConnectionLost) => void = () => {};
 
   private constructor(client: pg.Client) {
     this.#client = client;
     // Without a listener, an error between two queries would end the process.
     client.on('error', (error) => this.#end(error));
+    client.on('notice', ({ severity, code }) => {
+      if (severity === 'WARNING') this.#warning = code;
+    });
     client.on('end', () => this.#end(new Error('The connection was closed')));
   }
 
@@ -76,6 +80,11 @@ export class Connection {
     return this.#lost === undefined;
   }
 
+  /** The SQLSTATE of the last warning during the latest `run`. */
+  get warning(): string | undefined {
+    return this.#warning;
+  }
+
   /**
    * Runs statements and returns the rows of each. Rejects with the error of the server, whose later statements were not
    * run then, or with `ConnectionLost`, also when there is no answer for `timeoutMs`; the connection is closed then.
@@ -86,6 +95,7 @@ export class Connection {
         reject(this.#lost);
         return;
       }
+      this.#warning = undefined;
       const timer = setTimeout(() => {
         const late = new ConnectionLost(`no answer for ${timeoutMs / 1_000} s`);
         this.#end(late);
@@ -104,13 +114,6 @@ export class Connection {
   /** Calls `listener` with each notification of a channel that a `listen` of this connection has subscribed to. */
   onNotification(listener: (channel: string, payload: string) => void): void {
     this.#client.on('notification', ({ channel, payload }) => listener(channel, payload ?? ''));
-  }
-
-  /** Calls `listener` with each warning of the server: its SQLSTATE and text. */
-  onWarning(listener: (state: string, message: string) => void): void {
-    this.#client.on('notice', ({ code, message, severity }) => {
-      if (severity === 'WARNING') listener(code ?? '', message ?? '');
-    });
   }
 
   /** Calls `listener`, instead of one before, when the connection ends, also by `close`. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../connection.ts';
-import { faultOf } from '../faults.ts';
+import { ConnectionLost, faultOf } from '../faults.ts';
 import type { Pool } from '../pool.ts';
 import { CommitGroup, type CommitOutcome } from './commit-group.ts';
 import { newCommitId } from './commit-id.ts';
@@ -47,6 +47,16 @@ const COMMIT_MS = 30_000;
 type Attempt =
   | { readonly outcomes: readonly CommitOutcome[] }
   | { readonly error: unknown; readonly maybe: boolean; readonly again: boolean };
+
+/**
+ * The warning with which a COMMIT succeeds whose wait for a synchronous standby was cancelled: others see it, and a
+ * failover may lose it.
+ */
+const NOT_REPLICATED = '01000';
+
+function unconfirmed(error: unknown): CommitOutcome {
+  return { kind: 'failed', error: commitRefusal(error, true) };
+}
 
 /** A row to lock was deleted between finding and locking it. */
 class IncompleteLocks extends Error {}
@@ -130,7 +140,10 @@ export class Committer {
         }
         sent = plan;
         await connection.run(writeCommit(plan.group, prepared.xid, plan.id), COMMIT_MS);
-        return this.#committed(plan, begun);
+        const outcomes = this.#committed(plan, begun);
+        if (connection.warning !== NOT_REPLICATED) return outcomes;
+        const error = new ConnectionLost('the wait for a synchronous standby was cancelled');
+        return outcomes.map((outcome) => (outcome.kind === 'committed' ? unconfirmed(error) : outcome));
       });
       return { outcomes };
     } catch (error) {
