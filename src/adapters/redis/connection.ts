@@ -26,7 +26,8 @@ function newClient(library: typeof Library, { host, port }: Endpoint, { tls, use
   const socket = {
     host,
     port,
-    connectTimeout: CONNECT_MS,
+    // Before `open` gives up: the library would go on to connect a client that was destroyed meanwhile.
+    connectTimeout: 0.9 * CONNECT_MS,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
     // Another connection is another client: so no command is ever sent twice, or to another server than the one before.
     reconnectStrategy: false as const,
