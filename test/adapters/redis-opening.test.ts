@@ -109,7 +109,7 @@ await t.test('who is refused is told what to do', options, async (t) => {
     t,
     `rediss://x:${PASSWORD}@127.0.0.1:${redis.port}`,
     true,
-    /no answer.*write redis:\/\/ if it has no TLS/,
+    /cannot be reached .*write redis:\/\/ if it has no TLS/,
   );
 
   const rights = '+eval +evalsha +time +@read +@write +@pubsub +select';

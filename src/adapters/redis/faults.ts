@@ -66,7 +66,7 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
 /** What else may be wrong with a server that closes connections, or says nothing. */
 function tlsHint({ tls }: Target, said: string): string {
   if (tls === false) return /closed/i.test(said) ? ', and write rediss:// if it expects TLS' : '';
-  return /no answer/.test(said) ? ', and write redis:// if it has no TLS' : '';
+  return /no answer|timeout/i.test(said) ? ', and write redis:// if it has no TLS' : '';
 }
 
 /** The rights that a user needs, as ACL SETUSER takes them. */
