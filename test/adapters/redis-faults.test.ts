@@ -22,7 +22,7 @@ function ownPrefix(): { port: number; query: string; tag: string } {
 const urlOf = (port: number, query = ''): string => `redis://127.0.0.1:${port}/0${query}`;
 
 async function open(t: Test, url: string, more: Omit<RedisOptions, 'url'> = {}): Promise<OpenRedis> {
-  const opened = await openRedis({ url, ...more });
+  const opened = await openRedis({ url, answerMs: 30_000, ...more });
   t.teardown(() => opened.close());
   return opened;
 }
@@ -124,7 +124,7 @@ await t.test('connections that are killed are replaced, and nothing is counted t
 
 await t.test('a server that does not answer ends calls, and is used again when it does', options, async (t) => {
   const redis = await startRedis(t);
-  const one = await open(t, redis.url, { answerMs: 100 });
+  const one = await open(t, redis.url, { answerMs: 2_000 });
   t.teardown(() => redis.signal('SIGCONT'));
   redis.signal('SIGSTOP');
   const calls = ['a', 'b', 'c'].map((key) => one.shared.hit(key, 1, 1_000));

@@ -18,7 +18,7 @@ const options = { skip: skipWithout(...REDIS) };
 const PASSWORD = 'sesame-47';
 
 async function open(t: Test, url: string): Promise<OpenRedis> {
-  const opened = await openRedis({ url });
+  const opened = await openRedis({ url, answerMs: 30_000 });
   t.teardown(() => opened.close());
   return opened;
 }
@@ -32,7 +32,7 @@ async function admin(t: Test, port: number): Promise<(...command: readonly strin
 
 /** Opening `url` fails with one line for the operator, without the password. */
 async function isRefused(t: Test, url: string, retry: boolean, message: RegExp): Promise<void> {
-  const error: unknown = await openRedis({ url }).then(
+  const error: unknown = await openRedis({ url, answerMs: 30_000 }).then(
     async (opened) => opened.close(),
     (refusal: unknown) => refusal,
   );
@@ -227,7 +227,7 @@ await t.test('sentinels say where the master is', options, async (t) => {
   t.teardown(() => killInstance(sentinel));
   const url = `redis://127.0.0.1:1,127.0.0.1:${port}`;
   await until(() =>
-    openRedisShared({ url: `${url}?sentinel=main` }).then(
+    openRedisShared({ url: `${url}?sentinel=main`, answerMs: 30_000 }).then(
       async (shared) => {
         t.equal((await shared.hit('k', 1, 1_000)).allowed, true);
         await shared.close();
@@ -236,7 +236,7 @@ await t.test('sentinels say where the master is', options, async (t) => {
       () => false,
     ),
   );
-  const opened = await openRedis({ url: `${url}?sentinel=main`, beaconMs: 500 });
+  const opened = await openRedis({ url: `${url}?sentinel=main`, answerMs: 30_000, beaconMs: 500 });
   t.teardown(() => opened.close());
   const heard: string[] = [];
   await opened.bus.subscribe('topic', (text) => heard.push(text)).ready;

@@ -6,7 +6,7 @@ import { ConnectionLost, isLoss } from './faults.ts';
 import { type Endpoint, refusal, type Target } from './target.ts';
 
 /** Milliseconds until a connection must be made and greeted. */
-export const CONNECT_MS = 2_000;
+export const CONNECT_MS = 5_000;
 /** Milliseconds without traffic after which the system looks whether the other end is still there. */
 const KEEP_ALIVE_MS = 10_000;
 
