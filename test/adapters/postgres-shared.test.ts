@@ -12,7 +12,7 @@ const TABLES = ['windows', 'budgets', 'leases', 'counts', 'records', 'senders', 
 
 if (skip !== false) t.plan(0, skip);
 else {
-  const postgres = await startPostgres(t);
+  const postgres = await startPostgres(t, { locale: 'en_US' });
   const pgbouncer = await startPgbouncer(t, postgres);
   const truncate = `truncate ${TABLES.map((name) => `collab.shared_${name}`).join()}`;
 
