@@ -66,6 +66,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   slug_taken: 'Choose another slug. `collab env show <slug>` shows the existing environment.',
   write_conflict: 'Run the command again.',
   storage_failed: 'Check the kernel log (dmesg) for disk errors, and check that your backups are recent.',
+  storage_unavailable: 'Check that the servers of store.url, shared.url and blobs.url can be reached: `collab doctor`.',
   storage_full: 'Free space on the disk of the data folder; `collab doctor` shows how much is needed.',
 };
 

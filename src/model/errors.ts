@@ -146,6 +146,12 @@ export const errorKinds = {
     'error',
     'The disk refused a write, or failed (such as EIO, EROFS): the change was not confirmed. Check the disk of the server.',
   ),
+  storage_unavailable: kind(
+    503,
+    4500,
+    'warn',
+    'The database, the shared memory or the object store of the nodes cannot be reached at the moment: the message says whether a change was stored. Try again.',
+  ),
   internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has the cause under the request id.'),
 } as const satisfies Record<string, ErrorKind>;
 
@@ -183,11 +189,16 @@ export class CollabError extends Error {
   }
 }
 
-const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>(['storage_full', 'storage_failed', 'write_conflict']);
+const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>([
+  'storage_full',
+  'storage_failed',
+  'storage_unavailable',
+  'write_conflict',
+]);
 
 /**
- * Whether the store refused a write that it may accept later: its disk is full or failing, or other writes kept
- * conflicting. Also for an error that another thread sent.
+ * Whether the store refused what it may accept later: its disk is full or failing, it cannot be reached, or other
+ * writes kept conflicting. Also for an error that another thread sent.
  */
 export function isStoreError(error: unknown): boolean {
   return error instanceof Error && error.name === 'CollabError' && 'code' in error && storeErrorCodes.has(error.code);

@@ -72,7 +72,7 @@ export interface Blobs {
    * Begins a blob of this name, which an adapter may need from the first byte on. A name may be staged several times at
    * once: each commit makes its own bytes the blob, and a discard affects no other. Rejects with `storage_full` when the
    * disk has too little space, as `write`, `flush` and `commit` do when it is full; all of them reject with
-   * `storage_failed` on an I/O error.
+   * `storage_failed` on an I/O error, or `storage_unavailable` while a store on another machine cannot be reached.
    */
   stage(environmentId: string, name: string): Promise<StagedBlob>;
   /** Returns undefined if there is no such blob. */

@@ -122,7 +122,7 @@ async function unreplicated(t: Test, postgres: Postgres): Promise<void> {
   t.teardown(() => setStandby(''));
   await until(() => postgres.sql('show synchronous_standby_names') === 'nowhere');
   const write = store.transact(async (tx) => tx.put('unreplicated', 'k', '1'));
-  const refused = t.rejects(write, { code: 'storage_failed', message: /not confirmed/ });
+  const refused = t.rejects(write, { code: 'storage_unavailable', message: /not confirmed/ });
   const cancel = `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`;
   await until(() => postgres.sql(cancel) === 't');
   await refused;

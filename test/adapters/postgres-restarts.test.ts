@@ -51,13 +51,13 @@ t.test('a server that is killed', { skip: skipWithout(...POSTGRES) }, async (t) 
       await store.get('p', 'k').catch(() => {});
       return lost.length > 0;
     });
-    t.match(lost, [{ code: 'storage_failed', message: /another one than before/ }]);
+    t.match(lost, [{ code: 'storage_unavailable', message: /another one than before/ }]);
     const calls: readonly (() => Promise<unknown>)[] = [
       () => store.get('p', 'k'),
       () => store.transact(async (tx) => tx.put('p', 'k', '1')),
       () => store.probe(),
     ];
-    for (const call of calls) await t.rejects(Promise.resolve().then(call), { code: 'storage_failed' });
+    for (const call of calls) await t.rejects(Promise.resolve().then(call), { code: 'storage_unavailable' });
   });
 });
 
@@ -74,10 +74,10 @@ async function away(t: Test, postgres: Postgres, store: PostgresStore): Promise<
   for (const outcome of await Promise.allSettled(calls.map((call) => call())))
     t.match(outcome, {
       status: 'rejected',
-      reason: { code: 'storage_failed', message: /database cannot be reached/ },
+      reason: { code: 'storage_unavailable', message: /database cannot be reached/ },
     });
   const begun = performance.now();
-  for (const call of calls) await t.rejects(call(), { code: 'storage_failed' });
+  for (const call of calls) await t.rejects(call(), { code: 'storage_unavailable' });
   t.ok(performance.now() - begun < 5_000, 'at once, when it has been away for a while');
   await postgres.restart();
   await until(() =>

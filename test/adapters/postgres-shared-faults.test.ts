@@ -84,7 +84,7 @@ else {
     await shared.count('conn', 'w', 2);
     await shared.hit('ip', 1, WINDOW_MS);
     postgres.signal('SIGSTOP');
-    const refusal = { code: 'storage_failed', message: /database cannot be reached.*not confirmed/ };
+    const refusal = { code: 'storage_unavailable', message: /database cannot be reached.*not confirmed/ };
     await t.rejects(shared.hit('ip', 1, WINDOW_MS), refusal, 'a server that does not answer');
     await t.rejects(shared.total('conn'), refusal, 'at once from then on');
     postgres.signal('SIGCONT');

@@ -91,7 +91,7 @@ await t.test('a server that is killed and starts again is used again, without wh
   await until(() => load.every(({ counts }) => counts.allowed > 0));
   await redis.kill();
   await until(() => load.every(({ counts }) => counts.rejected > 50));
-  await t.rejects(one.shared.total('c'), { code: 'storage_failed' });
+  await t.rejects(one.shared.total('c'), { code: 'storage_unavailable' });
   one.bus.announce(new Map([['lost', 1]]));
   await redis.restart();
   await until(() => changes.at(-1) === null);
@@ -194,7 +194,7 @@ await t.test('a server that has become a replica is no server, until it is the m
   const command = await admin(t, redis.port);
   const one = await open(t, redis.url);
   await command('REPLICAOF', '127.0.0.1', '1');
-  await t.rejects(one.shared.hit('k', 1, 1_000), { code: 'storage_failed' });
+  await t.rejects(one.shared.hit('k', 1, 1_000), { code: 'storage_unavailable' });
   await command('REPLICAOF', 'NO', 'ONE');
   await until(() =>
     one.shared.hit('k', 1, 1_000).then(
@@ -289,8 +289,8 @@ await t.test('a server that is full refuses what it has no space for, and reads 
   const { shared, bus } = await open(t, redis.url);
   await shared.put({ key: 'k', name: 'n', owner: '', text: 'x' });
   await command('CONFIG', 'SET', 'maxmemory', '1');
-  await t.rejects(shared.hit('h', 1, 60_000), { code: 'storage_failed' });
-  await t.rejects(shared.put({ key: 'k', name: 'm', owner: '', text: 'y' }), { code: 'storage_failed' });
+  await t.rejects(shared.hit('h', 1, 60_000), { code: 'storage_unavailable' });
+  await t.rejects(shared.put({ key: 'k', name: 'm', owner: '', text: 'y' }), { code: 'storage_unavailable' });
   t.match(await shared.list('k'), [{ name: 'n', text: 'x' }]);
   await command('CONFIG', 'SET', 'maxmemory', '0');
   t.equal((await shared.hit('h', 1, 60_000)).allowed, true, 'nothing was counted');

@@ -79,7 +79,7 @@ await t.test('entries are those of this process while the memory is out of reach
   link.cut = true;
   await shared.count('sockets', 'w1', 1);
   t.equal(shared.wantsRenewal(), true);
-  await t.rejects(shared.list('room'), { code: 'storage_failed' }, 'nobody seems to have left');
+  await t.rejects(shared.list('room'), { code: 'storage_unavailable' }, 'nobody seems to have left');
   t.equal(await renew(shared, 'w1', 3), false);
   t.strictSame([shared.isPartial(), shared.wantsRenewal()], [true, false]);
   t.equal(await renew(shared, 'w1', 3), true, 'once');

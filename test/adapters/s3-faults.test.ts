@@ -60,7 +60,7 @@ const calls: readonly {
 ];
 
 for (const { name, isMet, faults: tried, run } of calls) {
-  t.test(`${name}: a fault that is over soon is not noticed, and one that stays is storage_failed`, async (t) => {
+  t.test(`${name}: a fault that is over soon is not noticed, and one that stays is storage_unavailable`, async (t) => {
     for (const fault of tried) {
       await t.test(described(fault), async (t) => {
         const patience = fault.kind === 'hang' ? IMPATIENT : {};
@@ -68,7 +68,7 @@ for (const { name, isMet, faults: tried, run } of calls) {
         const { server, blobs } = trial;
         await putBlob(blobs, 'kept', SMALL);
         server.fault = (request) => (isMet(request) ? fault : null);
-        await t.rejects(run(t, trial), { code: 'storage_failed' }, 'it stays');
+        await t.rejects(run(t, trial), { code: 'storage_unavailable' }, 'it stays');
         const [kept, unsure] = [
           server.bucket.objects.get('test/files/env/kept'),
           server.bucket.objects.get('test/files/env/new'),

@@ -44,7 +44,7 @@ t.test('a large blob is not there if one of its requests fails for good, and not
     const { server, blobs } = trial;
     for (const kind of ['cut body', 'error in 200'] as const) {
       server.fault = (request) => (isMet(request) ? { kind } : null);
-      await t.rejects(putBlob(blobs, 'large', LARGE), { code: 'storage_failed' }, `${step}: ${kind}`);
+      await t.rejects(putBlob(blobs, 'large', LARGE), { code: 'storage_unavailable' }, `${step}: ${kind}`);
     }
     t.equal(server.bucket.objects.get(KEY), undefined);
     await nothingLeft(t, trial);
@@ -81,7 +81,7 @@ t.test('a blob is discarded also when the store is gone', async (t) => {
   await blob.write(LARGE);
   await until(() => server.bucket.uploads.size === 1);
   server.stop();
-  await t.rejects(blob.commit(), { code: 'storage_failed' });
+  await t.rejects(blob.commit(), { code: 'storage_unavailable' });
   await blob.discard();
   t.same(staged(), []);
 });

@@ -18,7 +18,7 @@ export function cutShared(memory: Shared): CutShared {
         if (typeof method !== 'function') return method;
         return (...args: unknown[]): unknown =>
           state.cut && name !== 'close'
-            ? Promise.reject(new CollabError('storage_failed', 'out of reach'))
+            ? Promise.reject(new CollabError('storage_unavailable', 'out of reach'))
             : Reflect.apply(method, target, args);
       },
     }),

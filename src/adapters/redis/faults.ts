@@ -25,7 +25,7 @@ export function isLoss(error: Error): boolean {
 /** The refusal of a call whose outcome is unknown, or which the server has refused. */
 export function storeError(cause: unknown): CollabError {
   const message = 'The shared memory of the servers does not answer';
-  return Object.assign(new CollabError('storage_failed', message), { cause });
+  return Object.assign(new CollabError('storage_unavailable', message), { cause });
 }
 
 const CERTIFICATE_ERRORS =

@@ -96,7 +96,7 @@ async function openMemory(
     link.close();
     throw openingError(
       target,
-      error instanceof Error && 'code' in error && error.code === 'storage_failed' ? error.cause : error,
+      error instanceof Error && 'code' in error && error.code === 'storage_unavailable' ? error.cause : error,
     );
   }
 }

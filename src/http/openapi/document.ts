@@ -194,7 +194,7 @@ function responsesOf(route: Route): JsonObject {
 
 /** The refusals of a route: its own, and those that follow from its credential, its body and its access. */
 function errorsOf(route: Route): ErrorCode[] {
-  const codes: ErrorCode[] = ['rate_limited', 'internal'];
+  const codes: ErrorCode[] = ['rate_limited', 'storage_unavailable', 'internal'];
   if (route.credential !== 'public') codes.push('missing_credentials', 'invalid_key');
   if (route.credential === 'admin') codes.push('invalid_session');
   if (route.credential === 'secret' || isForBrowsers(route)) codes.push('environment_disabled', 'forbidden');

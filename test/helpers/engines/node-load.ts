@@ -11,7 +11,7 @@ const THREADS = 8;
 const WRITERS = 6;
 const CLIENTS = 4;
 /** Answers that say that an engine could not be reached, or that a node is about to end. */
-const UNAVAILABLE = /"(storage_failed|write_conflict|server_draining|unavailable)"/;
+const UNAVAILABLE = /"(storage_unavailable|write_conflict)"/;
 const REQUEST_MS = 30_000;
 
 /** A comment that was answered with 201. */

@@ -77,7 +77,7 @@ export class StoreLoad {
       'positions have no gap',
     );
     for (const [id, refusal] of this.refused) {
-      t.match(refusal, /^storage_failed: .*(nothing was written|nothing was read|not confirmed)/);
+      t.match(refusal, /^storage_unavailable: .*(nothing was written|nothing was read|not confirmed)/);
       if (refusal.includes('nothing was') && there.has(id)) t.fail(`${id} was refused, but is there`);
     }
     for (const [follower, received] of this.received) {

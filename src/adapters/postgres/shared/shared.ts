@@ -31,7 +31,7 @@ type Shown = readonly [name: string, owner: string, text: string, putAt: number,
  * Opens the shared memory of a cluster in a PostgreSQL: unlogged tables in the schema `collab`, created if they are
  * missing, and one connection per process, also through a pooler in transaction mode. Throws an `EngineError`.
  *
- * While the database cannot be reached, calls reject with `storage_failed`: the first ones after 2 s, later ones at
+ * While the database cannot be reached, calls reject with `storage_unavailable`: the first ones after 2 s, later ones at
  * once. It connects again by itself.
  */
 export async function openPostgresShared({

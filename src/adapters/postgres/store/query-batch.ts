@@ -39,7 +39,7 @@ export class QueryBatch {
     this.#mostBatches = mostBatches;
   }
 
-  /** Resolves with the answer as of a moment after the call. Rejects with `storage_failed`. */
+  /** Resolves with the answer as of a moment after the call. Rejects with `storage_unavailable`. */
   ask<K, V>(query: Query<K, V>, wanted: K): Promise<V> {
     return new Promise<V>((resolve, reject) => {
       const key = query as Query<unknown, unknown>;

@@ -2,7 +2,10 @@ import { firstLine } from '../../../lib/thrown.ts';
 import { CollabError } from '../../../model/errors.ts';
 import { faultOf, sqlState } from '../faults.ts';
 
-/** What a client is told of a read that failed: `storage_failed`. Refusals stay as they are. */
+/**
+ * What a client is told of a read that failed: `storage_unavailable`, or `storage_failed` if the database refuses it.
+ * Refusals stay as they are.
+ */
 export function readRefusal(error: unknown): Error {
   if (error instanceof CollabError) return error;
   return refusal(error, 'nothing was read, try again');
@@ -10,7 +13,7 @@ export function readRefusal(error: unknown): Error {
 
 /**
  * What a client is told of a commit that failed: `storage_full` if the database has no space left, otherwise
- * `storage_failed`. Refusals stay as they are.
+ * as for a read. Refusals stay as they are.
  *
  * @param unknown whether it may have happened nevertheless
  */
@@ -23,9 +26,10 @@ export function commitRefusal(error: unknown, unknown: boolean): Error {
 
 function refusal(error: unknown, outcome: string): CollabError {
   const state = sqlState(error);
-  const what =
-    faultOf(error) === 'refused' ? `refuses this (SQLSTATE ${state ?? 'unknown'})` : 'cannot be reached at the moment';
-  return caused(new CollabError('storage_failed', `The database ${what}: ${outcome}`), error);
+  const refused = faultOf(error) === 'refused';
+  const what = refused ? `refuses this (SQLSTATE ${state ?? 'unknown'})` : 'cannot be reached at the moment';
+  const code = refused ? 'storage_failed' : 'storage_unavailable';
+  return caused(new CollabError(code, `The database ${what}: ${outcome}`), error);
 }
 
 function caused(refused: CollabError, cause: unknown): CollabError {

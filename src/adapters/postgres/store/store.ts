@@ -299,7 +299,7 @@ export class PostgresStore implements Store {
     if (incarnation === this.#identity.incarnation) return;
     if (this.#lost === undefined) {
       this.#lost = new CollabError(
-        'storage_failed',
+        'storage_unavailable',
         'The database is another one than before, as after a failover or a restore: the server starts again with it',
       );
       this.#options.onLost?.(this.#lost);

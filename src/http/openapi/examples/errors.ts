@@ -50,6 +50,7 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   rate_limited: 'Rate limit exceeded. Try again in 12s',
   auth_timeout: 'The socket did not authenticate within 5 s',
   storage_failed: 'The server’s disk reports an I/O error (EIO): the change was not confirmed',
+  storage_unavailable: 'The database cannot be reached at the moment: nothing was written, try again',
   storage_full: 'The disk has too little free space: writes are refused',
   internal: 'Internal server error',
 };
