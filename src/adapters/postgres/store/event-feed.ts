@@ -66,7 +66,7 @@ export class EventFeed {
     let gap = false;
     for (const { stream, seq, text } of events) gap = !this.#receive(stream, { seq, text }) || gap;
     for (const [stream, seq] of growth) if (seq === null) this.#end(stream);
-    if (gap) this.poll(null);
+    if (gap) this.#pollNow();
   }
 
   /** As `Store.poll`. */
