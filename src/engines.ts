@@ -10,6 +10,7 @@ import type { Bus } from './ports/bus.ts';
 import type { Shared } from './ports/shared.ts';
 import type { Store } from './ports/store.ts';
 import type { StoreOperations } from './ports/store-operations.ts';
+import type { StoreTransfer } from './ports/store-transfer.ts';
 
 // Part of the composition root: opens what the configuration names. Each function imports only the adapter that it
 // needs, so that a server on its own folder loads nothing of the others.
@@ -33,7 +34,7 @@ export const minFreeBytes = (config: Config): number => config.storage.minFreeMb
  * @param user names this process to the operators of the database
  * @param onLost called when the store turns out to be another one than was opened, such as after a failover: the process
  *   must end and open it again
- * @throws {EngineError} if it is a PostgreSQL that cannot be used
+ * @throws {EngineError} if it is a PostgreSQL that cannot be used, or was moved (`collab migrate`)
  */
 export async function openStore(config: Config, user: string, onLost: (error: Error) => void): Promise<OpenStore> {
   if (!hasStoreInFolder(config)) {
@@ -43,6 +44,20 @@ export async function openStore(config: Config, user: string, onLost: (error: Er
   const { openLmdbStore } = await import('./adapters/lmdb/store.ts');
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
   return { store, operations: store };
+}
+
+/**
+ * Opens a whole store, to be moved.
+ *
+ * @throws {EngineError} if it is a PostgreSQL that cannot be used
+ */
+export async function openTransfer(config: Config): Promise<StoreTransfer> {
+  if (!hasStoreInFolder(config)) {
+    const { openPostgresTransfer } = await import('./adapters/postgres/transfer/transfer.ts');
+    return openPostgresTransfer(config.store);
+  }
+  const { openLmdbTransfer } = await import('./adapters/lmdb/transfer/transfer.ts');
+  return openLmdbTransfer({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
 }
 
 /** Shared memory, and the bus of a worker. */

@@ -38,6 +38,7 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   restore: async () => (await import('./backup/restore.ts')).register,
   export: async () => (await import('./commands/environments/export.ts')).register,
   import: async () => (await import('./commands/environments/import.ts')).register,
+  migrate: async () => (await import('./migrate/migrate.ts')).register,
   plugin: async () => (await import('./commands/plugins/plugin.ts')).register,
   gc: async () => (await import('./commands/server/gc.ts')).register,
   compact: async () => (await import('./commands/server/compact.ts')).register,
@@ -94,7 +95,14 @@ function failureText(argv: readonly string[], failure: Failure): string {
 /** Adds to a wrong call without remedies where its usage is shown. */
 function withUsage(failure: Failure, argv: readonly string[], program: Command | undefined): Failure {
   const { message, remedies, exitCode, code } = failure;
-  if (program === undefined || exitCode !== 2 || code === 'start_failed' || remedies.length > 0) return failure;
+  if (
+    program === undefined ||
+    exitCode !== 2 ||
+    code === 'start_failed' ||
+    code.startsWith('engine_') ||
+    remedies.length > 0
+  )
+    return failure;
   const words = namedCommand(program, argv);
   const remedy =
     words.length === 0

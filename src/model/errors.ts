@@ -152,6 +152,12 @@ export const errorKinds = {
     'warn',
     'The database, the shared memory or the object store of the nodes cannot be reached at the moment: the message says whether a change was stored. Try again.',
   ),
+  store_moving: kind(
+    503,
+    4500,
+    'warn',
+    'The data of the server is being moved to another store: nothing was written, try again in a moment. Reads continue.',
+  ),
   internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has the cause under the request id.'),
 } as const satisfies Record<string, ErrorKind>;
 
@@ -193,12 +199,13 @@ const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>([
   'storage_full',
   'storage_failed',
   'storage_unavailable',
+  'store_moving',
   'write_conflict',
 ]);
 
 /**
- * Whether the store refused what it may accept later: its disk is full or failing, it cannot be reached, or other
- * writes kept conflicting. Also for an error that another thread sent.
+ * Whether the store refused what it may accept later: its disk is full or failing, it cannot be reached or is being
+ * moved, or other writes kept conflicting. Also for an error that another thread sent.
  */
 export function isStoreError(error: unknown): boolean {
   return error instanceof Error && error.name === 'CollabError' && 'code' in error && storeErrorCodes.has(error.code);

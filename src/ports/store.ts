@@ -104,8 +104,9 @@ export interface Store extends Reader {
    * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and
    * with `storage_full` when the disk is full: nothing was written then. Rejects with `storage_failed` on an I/O error,
    * and with `storage_unavailable` while a store on another machine cannot be reached: the commit is not confirmed then,
-   * unless the message says that nothing was written. An adapter may bound what one transaction writes, to 16 MB at the
-   * least, and rejects with `payload_too_large` above that.
+   * unless the message says that nothing was written. Rejects with `store_moving` once the store is being moved to
+   * another one (`StoreTransfer.setState`). An adapter may bound what one transaction writes, to 16 MB at the least, and
+   * rejects with `payload_too_large` above that.
    */
   transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 

@@ -83,6 +83,7 @@ t.test('the commands are exactly those that are implemented', async (t) => {
       'restore',
       'export',
       'import',
+      'migrate',
       'plugin list',
       'plugin check',
       'plugin new',

@@ -2,6 +2,8 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { diskFull } from '../../model/disk-refusal.ts';
 import { CollabError } from '../../model/errors.ts';
+import { MOVE_KEY, movedRefusal, moveNotice, MOVES, parseMoveState } from '../../model/move.ts';
+import { EngineError } from '../../ports/engine-error.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import type { OpenSnapshot, StoreFault, StoreOperations } from '../../ports/store-operations.ts';
@@ -38,9 +40,15 @@ const FREE_SPACE_CHECK_MS = 1_000;
  * Opens the LMDB store in `path`, or creates it. Any number of processes may have it open. A commit appends one batch
  * to a write-ahead log; a checkpoint moves the log into an ordered table now and then
  * (docs/decisions/0001-log-first-store.md).
+ *
+ * @throws {EngineError} if it was moved to another store, or is the target of an unfinished move
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
-  return new LmdbStore(await openDatabase(options.path, options), options);
+  const store = new LmdbStore(await openDatabase(options.path, options), options);
+  const state = parseMoveState(await store.get(MOVES, MOVE_KEY));
+  if (state === undefined) return store;
+  await store.close();
+  throw new EngineError('store.url', moveNotice(`the folder ${options.path}`, state), { retry: false });
 }
 
 /** The Store on LMDB. */
@@ -135,6 +143,11 @@ export class LmdbStore implements Store, StoreOperations {
     return this.#view.follow(listener);
   }
 
+  /** As `StoreView.onWrites`. */
+  onWrites(listener: (partition: string | null) => void): void {
+    this.#view.onWrites(listener);
+  }
+
   poll(growth: Growth | null = null): void {
     if (!this.#closed && !this.#view.has(growth)) this.#view.renew();
   }
@@ -193,6 +206,7 @@ export class LmdbStore implements Store, StoreOperations {
   async probe(): Promise<void> {
     this.#refresh();
     await this.#checkSpace();
+    if (this.#view.isMoving) throw movedRefusal();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
     const waiting = this.#view.backlogAge;
     if (waiting > this.#bounds.stalledMs)

@@ -202,7 +202,8 @@ function errorsOf(route: Route): ErrorCode[] {
   if (route.body !== undefined || route.payload !== undefined)
     codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
   if (route.path.includes(':')) codes.push('invalid_request');
-  if (route.access !== 'read' && route.method !== 'GET') codes.push('write_conflict', 'storage_full', 'storage_failed');
+  if (route.access !== 'read' && route.method !== 'GET')
+    codes.push('write_conflict', 'storage_full', 'storage_failed', 'store_moving');
   if (route.idempotent === true) codes.push('idempotency_key_reused');
   return [...codes, ...route.errors];
 }

@@ -1,4 +1,5 @@
 import { CollabError } from '../../../model/errors.ts';
+import { MOVES, movedRefusal } from '../../../model/move.ts';
 import type { Growth } from '../../../ports/store.ts';
 import {
   type Batch,
@@ -60,9 +61,15 @@ export class CommitGroup {
    * transaction that is too large for any batch fails with `payload_too_large`.
    */
   add(transaction: LmdbTransaction): CommitOutcome | null {
-    const outcome = this.#validate(transaction) ?? this.#add(transaction);
+    const outcome = this.#refuse(transaction) ?? this.#validate(transaction) ?? this.#add(transaction);
     if (outcome !== null) this.size++;
     return outcome;
+  }
+
+  /** While the store is moved to another one, only the record of the move may be written. */
+  #refuse({ operations }: LmdbTransaction): CommitOutcome | null {
+    if (!this.#view.isMoving || operations.some(({ partition }) => partition === MOVES)) return null;
+    return { kind: 'failed', error: movedRefusal() };
   }
 
   /** The conflict of a transaction with what was committed or added after its reads; null if there is none. */

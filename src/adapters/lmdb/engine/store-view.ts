@@ -12,6 +12,7 @@ import { endLogSnapshot, recordedGeneration } from '../env/log-file.ts';
 import { ValueCache } from '../../../lib/value-cache.ts';
 import { mergeRange, Memtable } from './memtable.ts';
 import { TableCache } from './table-cache.ts';
+import { MOVE_KEY, MOVES } from '../../../model/move.ts';
 
 /**
  * One process's view of the store at one position of the log: the base table on disk, and in memory the changes of the
@@ -39,6 +40,8 @@ export class StoreView {
    * A commit of this process that may be read back from the log before its promise resolves: it need not be decoded.
    */
   #expected: { start: number; batch: EncodedBatch } | undefined;
+  #isMoving = false;
+  #onWrites: (partition: string | null) => void = () => {};
 
   /** @param report called with what a follower throws, and when a log that was replaced cannot be closed */
   constructor(database: Database, report = new ListenerErrors().report) {
@@ -55,7 +58,18 @@ export class StoreView {
     this.#head = this.#dropped = this.#checkpointed;
     this.#catchUpAcrossRotations();
     requireEnd(database.log, this.#head);
+    this.#isMoving = this.get(MOVES, MOVE_KEY) !== undefined;
     this.release();
+  }
+
+  /** Whether the store refuses writes because it is moved to another one (`model/move.ts`). */
+  get isMoving(): boolean {
+    return this.#isMoving;
+  }
+
+  /** Calls `listener` with each partition that any process writes to; null when some may have been missed. */
+  onWrites(listener: (partition: string | null) => void): void {
+    this.#onWrites = listener;
   }
 
   /** Position after the last commit in this view. Positions grow with every commit, by one or more. */
@@ -261,6 +275,8 @@ export class StoreView {
     for (const partition of batch.writes) {
       this.memtable.apply(partition, position);
       this.valueCache.invalidate(partition.partition);
+      this.#onWrites(partition.partition);
+      if (partition.partition === MOVES) this.#isMoving = this.get(MOVES, MOVE_KEY) !== undefined;
     }
     for (const { stream, seq, encoded } of batch.events) {
       if (seq === STREAM_END) {
@@ -315,6 +331,8 @@ export class StoreView {
     this.#checkpointText = checkpointText(this.#database);
     this.#checkpointed = checkpointPosition(this.#checkpointText);
     this.#head = this.#dropped = this.#checkpointed;
+    this.#onWrites(null);
+    this.#isMoving = this.#database.table.get(tableKey(MOVES, MOVE_KEY)) !== undefined;
     for (const [stream, event] of this.events.reloadFromChunks())
       if (this.#delivery.hasFollowers) this.#delivery.add(stream, event);
     this.arena.release(this.#checkpointed);

@@ -3,7 +3,7 @@ import type { Pool } from '../pool.ts';
 import { oldestCommitId } from './commit-id.ts';
 
 /** Of the lock that only one process maintains: "Collac". */
-const MAINTENANCE_LOCK = 0x43_6f_6c_6c_61_63;
+export const MAINTENANCE_LOCK = 0x43_6f_6c_6c_61_63;
 /** Milliseconds between two runs of a process, on average. */
 const INTERVAL_MS = 600_000;
 const STATEMENT_MS = 60_000;

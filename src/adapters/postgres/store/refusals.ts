@@ -1,6 +1,8 @@
 import { firstLine } from '../../../lib/thrown.ts';
 import { CollabError } from '../../../model/errors.ts';
+import { movedRefusal } from '../../../model/move.ts';
 import { faultOf, sqlState } from '../faults.ts';
+import { MOVED_STATE } from '../transfer/refuse-writes.ts';
 
 /**
  * What a client is told of a read that failed: `storage_unavailable`, or `storage_failed` if the database refuses it.
@@ -19,6 +21,7 @@ export function readRefusal(error: unknown): Error {
  */
 export function commitRefusal(error: unknown, unknown: boolean): Error {
   if (error instanceof CollabError) return error;
+  if (sqlState(error) === MOVED_STATE) return caused(movedRefusal(), error);
   if (faultOf(error) === 'full')
     return caused(new CollabError('storage_full', 'The disk of the database is full: nothing was written'), error);
   return refusal(error, unknown ? 'the change was not confirmed' : 'nothing was written, try again');

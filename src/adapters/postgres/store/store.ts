@@ -14,6 +14,7 @@ import type {
 import { type Connection, quote } from '../connection.ts';
 import { faultOf, openingError } from '../faults.ts';
 import { openPool, type Pool } from '../pool.ts';
+import { requireNotMoved } from '../transfer/require-not-moved.ts';
 import { Committer } from './committer.ts';
 import { keptEvents } from './commit-sql.ts';
 import { EventFeed } from './event-feed.ts';
@@ -67,6 +68,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const pool = await openPool({ option: 'store.url', url, connections: Math.max(2, connections), name });
   try {
     const store = new PostgresStore(pool, await prepareDatabase(pool), options);
+    await requireNotMoved(pool);
     await store.begin();
     return store;
   } catch (error) {

@@ -49,6 +49,7 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   range_not_satisfiable: 'Range must begin before the end of the file, which has 48213 bytes',
   rate_limited: 'Rate limit exceeded. Try again in 12s',
   auth_timeout: 'The socket did not authenticate within 5 s',
+  store_moving: 'The data of this server is being moved to another store: nothing was written, try again in a moment',
   storage_failed: 'The server’s disk reports an I/O error (EIO): the change was not confirmed',
   storage_unavailable: 'The database cannot be reached at the moment: nothing was written, try again',
   storage_full: 'The disk has too little free space: writes are refused',
