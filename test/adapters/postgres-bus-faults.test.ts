@@ -21,7 +21,7 @@ interface Member {
   readonly troubles: (string | null)[];
 }
 
-async function join(t: Test, url: string, bounds: Partial<ListenerBounds> = {}): Promise<Member> {
+async function join(t: Test, url: string, bounds: Partial<ListenerBounds> = { deafMs: 30_000 }): Promise<Member> {
   const [announcements, texts, troubles] = [[], [], []] as [Announcement[], string[], (string | null)[]];
   const bus = await openPostgresBus({ option: 'store.url', url, bounds, onTrouble: (said) => troubles.push(said) });
   t.teardown(() => bus.close());

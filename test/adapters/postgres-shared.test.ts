@@ -18,7 +18,8 @@ else {
 
   await sharedConformance(t, async () => {
     const clock = new ManualClock(0);
-    const open = (url: string) => openPostgresShared({ option: 'store.url', url, now: () => clock.monotonic() });
+    const open = (url: string) =>
+      openPostgresShared({ option: 'store.url', url, patienceMs: 30_000, now: () => clock.monotonic() });
     const [shared, peer] = await Promise.all([open(pgbouncer.url), open(postgres.url)]);
     postgres.sql(truncate);
     t.teardown(() => Promise.all([shared.close(), peer.close()]));

@@ -44,7 +44,7 @@ export interface PostgresBus extends Bus {
   close(): Promise<void>;
 }
 
-const BOUNDS: ListenerBounds = { beaconMs: 20_000, deafMs: 5_000, retryDeafMs: 60_000 };
+const BOUNDS: ListenerBounds = { beaconMs: 20_000, deafMs: 10_000, retryDeafMs: 30_000 };
 /** Milliseconds for which opening waits until notifications arrive. */
 const OPEN_MS = 2_000;
 /** Milliseconds before anything is sent after a failure. */
