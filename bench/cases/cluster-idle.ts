@@ -23,7 +23,7 @@ export function clusterIdleCase(plan: Plan): Promise<CaseResult> {
       try {
         await withTargets([target], async () => {
           await fillEnvironments(nodes.database, plan.idleEnvironments);
-          await seedUsers(target, 3);
+          await seedUsers(target, 50);
           await seedThreads(target, 10, 1);
           for (const node of nodes.all) {
             const sink = startSink(name);
