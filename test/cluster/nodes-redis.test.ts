@@ -62,7 +62,9 @@ t.test(
 
     await redis.kill();
     await until(async () => (await shows(0, 'ann', true)) && shows(1, 'bob', true));
-    t.ok((await leftIn(0)) < 500, 'its share');
+    // A node learns with its next renewal how many share a limit, so by now it may be one.
+    const alone = await leftIn(0);
+    t.equal(await leftIn(0), alone - 1, 'it goes on to count');
     t.equal((await ask(0, '/rooms/lobby/threads', { userId: 'ann', body: 'without Redis' })).status, 201);
     await bob.until(() => bob.frames.some(({ type }) => type === 'thread.created'), 'the event of the other node');
     await enter(1, 'carol');
