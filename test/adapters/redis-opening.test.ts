@@ -185,7 +185,8 @@ async function startCluster(t: Test) {
   const [one, two] = [await admin(t, nodes[0].port), await admin(t, nodes[1].port)];
   await two('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
   await one('CLUSTER', 'MEET', '127.0.0.1', String(nodes[1].port));
-  await until(async () => String(await one('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+  for (const node of [one, two])
+    await until(async () => String(await node('CLUSTER', 'INFO')).includes('cluster_state:ok'));
   return { nodes, one, two };
 }
 

@@ -186,8 +186,9 @@ export const eventCases: Cases = {
       await emit(peer, 'two');
     }
     for (const view of [store, peer]) t.equal(await view.lastSeq('two'), 4, 'other streams continue');
-    await until(() => received.includes('two 4'));
-    for (const stream of ['one', 'compacted', 'empty'])
+    const ended = ['one', 'compacted', 'empty'];
+    await until(() => ['two 4', ...ended.map((stream) => `${stream} end`)].every((line) => received.includes(line)));
+    for (const stream of ended)
       t.equal(received.filter((line) => line === `${stream} end`).length, 1, 'followers receive its end once');
   },
 

@@ -292,6 +292,8 @@ export class PostgresStore implements Store {
     const isRecent = last !== undefined && performance.now() - last.at < REMEMBERED_MS;
     const found = isRecent ? `exists (select from collab.commits where id = ${quote(last.id)})` : 'true';
     const [rows] = await connection.run(`select ${INCARNATION}, ${found}`);
+    // What a store that is being closed finds must not end those that are open.
+    if (this.#closed !== undefined) return;
     const [incarnation, hasLast] = rows?.[0] ?? [];
     if (hasLast !== 't') await connection.run(FORGET_IDENTITY);
     this.#requireSame(hasLast === 't' ? (incarnation ?? '') : 'without the last commit');
