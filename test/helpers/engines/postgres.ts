@@ -47,7 +47,7 @@ export interface Postgres {
 }
 
 /** Starts a PostgreSQL that ends with the test. Skip the test by `skipWithout(...POSTGRES)`. */
-export async function startPostgres(t: Test, options: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres(t: Pick<Test, 'teardown'>, options: PostgresOptions = {}): Promise<Postgres> {
   const folder = tempFolder(t);
   const user = unprivileged();
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);

@@ -31,7 +31,7 @@ export interface Redis {
  *
  * @param args further arguments, such as `--requirepass x`
  */
-export async function startRedis(t: Test, ...args: readonly string[]): Promise<Redis> {
+export async function startRedis(t: Pick<Test, 'teardown'>, ...args: readonly string[]): Promise<Redis> {
   const program = findProgram('redis-server');
   if (program === undefined) throw new Error('redis-server not found');
   const cwd = tempFolder(t);
