@@ -39,6 +39,22 @@ const cases: Readonly<Record<string, Case>> = {
     t.equal(await tripsOf(t, () => Promise.all(Array.from({ length: 50 }, page))), 1);
   },
 
+  'a refusal that was decided on reads of different moments is decided again': async (t, store, peer) => {
+    const create = (from: PostgresStore, between: () => Promise<void>): Promise<string> =>
+      from.transact(async (tx) => {
+        const done = await tx.get('race', 'answer');
+        if (done !== undefined) return done;
+        await between();
+        if ((await tx.get('race', 'slug')) !== undefined) throw new Error('taken');
+        tx.put('race', 'slug', '1');
+        tx.put('race', 'answer', 'created');
+        return 'created';
+      });
+    let winner: Promise<string> | undefined;
+    const later = create(store, async () => void (await (winner ??= create(peer, () => Promise.resolve()))));
+    t.equal(await later, 'created');
+  },
+
   'a group of transactions takes two round trips, if this process has seen the records that they read': async (
     t,
     store,

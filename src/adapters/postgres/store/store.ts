@@ -267,10 +267,13 @@ export class PostgresStore implements Store {
     return answer;
   }
 
-  /** Whether a run of a transaction has read from the cache what was not current. */
+  /**
+   * Whether what a run of a transaction has read was not current, or not all of it at the same time: two reads are two
+   * moments, and what was committed between them may show in one and not in the other.
+   */
   async #wasStale({ isSpeculative, reads, assumptions }: PostgresTransaction): Promise<boolean> {
-    if (!isSpeculative) return false;
     const all = [...reads, ...assumptions];
+    if (!isSpeculative && all.length < 2) return false;
     const versions = await Promise.all(all.map((read) => this.#ask(recordVersionQuery, read)));
     const stale = all.filter(({ version }, i) => versions[i] !== version);
     for (const { partition, key } of stale) this.#records.markStale(partition, key);
