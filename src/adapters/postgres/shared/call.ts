@@ -20,9 +20,6 @@ export interface Call {
 /** Bytes that a key and a name may have together: an index has no room for more. */
 const MAX_KEY_BYTES = 2_000;
 
-/** Marks a text that was stored as JSON. */
-const ESCAPED = '\u0001';
-
 const reads: ReadonlySet<Call['name']> = new Set(['look', 'total', 'list', 'get']);
 
 /** Whether a call changes nothing. */
@@ -33,15 +30,4 @@ export function checkKey(...parts: readonly string[]): void {
   const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
   if (bytes > MAX_KEY_BYTES)
     throw new RangeError(`a key in shared memory has at most ${MAX_KEY_BYTES} bytes with its name, not ${bytes}`);
-}
-
-/** A text as PostgreSQL can store it: it knows neither U+0000 nor half a surrogate pair. */
-export function encodeText(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return /[\0\p{Surrogate}]/u.test(text) || text.startsWith(ESCAPED) ? ESCAPED + JSON.stringify(text) : text;
-}
-
-/** The text that `encodeText` has encoded. */
-export function decodeText(stored: string): string {
-  return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(1)) as string) : stored;
 }

@@ -4,7 +4,8 @@ import type { RateLimitResult, Shared, SharedRecord } from '../../../ports/share
 import { openingError } from '../faults.ts';
 import { Link } from '../link.ts';
 import { parseTarget } from '../target.ts';
-import { checkKey, decodeText, encodeText } from './call.ts';
+import { decodeText, encodeText } from '../stored-text.ts';
+import { checkKey } from './call.ts';
 import { SharedCalls } from './calls.ts';
 import { CREATE_SHARED, IS_CREATED } from './schema.ts';
 

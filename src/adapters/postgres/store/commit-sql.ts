@@ -2,7 +2,7 @@ import { quote, quoteArray, type Rows } from '../connection.ts';
 import type { AppendedEvent, CommitGroup, Current } from './commit-group.ts';
 import { INCARNATION } from './identity.ts';
 import type { PostgresTransaction } from './transaction.ts';
-import { decodeText, encodeText } from './value-text.ts';
+import { decodeText, encodeText } from '../stored-text.ts';
 
 /** Milliseconds that a commit waits for the locks of others. */
 const LOCK_MS = 10_000;

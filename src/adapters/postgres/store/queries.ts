@@ -2,7 +2,7 @@ import type { Entry, RangeOptions, StoredEvent } from '../../../ports/store.ts';
 import { quote, quoteArray } from '../connection.ts';
 import type { Query } from './query-batch.ts';
 import type { VersionedValue } from './versioned-value.ts';
-import { decodeText } from './value-text.ts';
+import { decodeText } from '../stored-text.ts';
 
 /** A record by its name. */
 export interface RecordName {

@@ -12,7 +12,7 @@ import { openingError } from '../faults.ts';
 import { openPool, type Pool } from '../pool.ts';
 import { INCARNATION, prepareDatabase } from '../store/identity.ts';
 import { eventsQuery } from '../store/queries.ts';
-import { decodeText, encodeText } from '../store/value-text.ts';
+import { decodeText, encodeText } from '../stored-text.ts';
 import { ALLOW_WRITES, RECREATE_META, REFUSE_WRITES } from './refuse-writes.ts';
 import { MaintenancePause } from './maintenance-pause.ts';
 

@@ -1,0 +1,14 @@
+/** Begins a text that is stored as JSON. No JSON has this character, so values that are JSON are stored as they are. */
+const ESCAPED = '\u0001';
+const NUL = '\u0000';
+
+/** A text as PostgreSQL can store it: it knows neither U+0000 nor half a surrogate pair. The inverse is `decodeText`. */
+export function encodeText(text: string): string {
+  const isStorable = !text.includes(NUL) && !text.startsWith(ESCAPED) && text.isWellFormed();
+  return isStorable ? text : ESCAPED + JSON.stringify(text);
+}
+
+/** A text as it was before `encodeText`. */
+export function decodeText(stored: string): string {
+  return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(1)) as string) : stored;
+}
