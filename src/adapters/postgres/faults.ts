@@ -1,3 +1,4 @@
+import { isCertificateError } from '../../lib/certificate-error.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import { EngineError } from '../../ports/engine-error.ts';
 import type { Target } from './target.ts';
@@ -51,9 +52,6 @@ export function faultOf(error: unknown): Fault {
   return state === '53100' ? 'full' : 'refused';
 }
 
-const certificateErrors =
-  /^(?:CERT_|ERR_TLS_CERT|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
-
 /** The one line for an operator about a database that could not be opened. */
 export function openingError(target: Target, error: unknown): EngineError {
   if (error instanceof EngineError) return error;
@@ -80,7 +78,7 @@ function meaningOf(target: Target, error: unknown, fault: Fault): readonly [retr
     ];
   if (state === '25006' || state === '55000') return [false, 'is a read-only standby: let the URL name the primary'];
   if (/does not support SSL/.test(said)) return [false, 'offers no TLS: enable it there, or set sslmode=disable'];
-  if (certificateErrors.test(code) || /certificate|altnames/i.test(said))
+  if (isCertificateError(code) || code.startsWith('ERR_SSL') || /certificate|altnames/i.test(said))
     return [
       false,
       `has a certificate that does not verify (${said}): set sslrootcert to the file of its authority, and the host of the URL to the name in the certificate`,

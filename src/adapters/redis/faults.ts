@@ -1,3 +1,4 @@
+import { isCertificateError } from '../../lib/certificate-error.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import { CollabError } from '../../model/errors.ts';
 import { EngineError } from '../../ports/engine-error.ts';
@@ -28,9 +29,6 @@ export function storeError(cause: unknown): CollabError {
   return Object.assign(new CollabError('storage_unavailable', message), { cause });
 }
 
-const CERTIFICATE_ERRORS =
-  /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
-
 /** The one line for an operator about a server that could not be opened. */
 export function openingError(target: Target, error: unknown): EngineError {
   if (error instanceof EngineError) return error;
@@ -51,7 +49,7 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
     return [false, `does not let the user do this (${said}): run ACL SETUSER with ${rightsOf(target)}`];
   if (said.startsWith('DENIED')) return [false, 'is in protected mode: set a password there, and put it into the URL'];
   if (/unknown command ['`]HELLO/i.test(said)) return [false, 'is too old: Redis 7 or Valkey is needed'];
-  if (CERTIFICATE_ERRORS.test(code) || /certificate|altnames/i.test(said))
+  if (isCertificateError(code) || /certificate|altnames/i.test(said))
     return [
       false,
       `has a certificate that does not verify (${said}): let ca in the URL name the file of its authority, and the host of the URL be one of the certificate`,

@@ -1,3 +1,4 @@
+import { isCertificateError } from '../../../lib/certificate-error.ts';
 import type { HttpAnswer } from './http-answer.ts';
 import { textOf, unescapeXml } from './xml.ts';
 
@@ -100,7 +101,7 @@ interface ConnectionFailureFacts {
 
 /** Whether an error of a connection means that TLS fails, mostly because a certificate is not trusted. */
 export function isTlsFailure(code: string): boolean {
-  return /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS|^ERR_SSL|HOSTNAME_MISMATCH|EPROTO/.test(code);
+  return isCertificateError(code) || /CERT|^ERR_TLS|^ERR_SSL|EPROTO/.test(code);
 }
 
 /** At most 200 characters of a text of the store, without control characters. */
