@@ -57,13 +57,14 @@ export async function createFolder<T>(
 ): Promise<T | null> {
   await ensureFolder(dir);
   await removeAbandonedSetups(config.dataDir);
-  const filled = hasStoreInFolder(config)
-    ? hasStore(config)
-      ? null
-      : await createStore(config, fill)
-    : await fillEmptyStore(config, fill);
+  const filled = await fillStore(config, fill);
   if (!exists(configFile(dir))) await writeConfig(dir, config);
   return filled;
+}
+
+async function fillStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+  if (!hasStoreInFolder(config)) return fillEmptyStore(config, fill);
+  return hasStore(config) ? null : createStore(config, fill);
 }
 
 /** Returns null if the store has environments, or another node fills it at the same time. */
