@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../lib/clock.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import { CollabError } from '../model/errors.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Blobs } from '../ports/blobs.ts';
@@ -30,6 +31,8 @@ export interface HealthDeps {
   readonly hasFilesInFolder: boolean;
   readonly status: ServerStatus;
   readonly log: Logger;
+  /** As `ENGINE_MS`, for tests. */
+  readonly engineMs?: number | undefined;
 }
 
 /** The results of the health checks. Causes are logged and not reported, because the report is public. */
@@ -73,6 +76,11 @@ interface Checks {
 const MIN_FREE = 0.05;
 /** Milliseconds for which results are reused after the checks ended. Each check of the store is two flushed commits. */
 const VALID_MS = 1_000;
+/**
+ * Milliseconds within which an engine on another machine must answer, or it is reported as failed: load balancers wait
+ * for a few seconds only, and would take every node out if the report were as late as a bucket that hangs.
+ */
+const ENGINE_MS = 2_000;
 /** Random, so that no file system stores them without taking space for them. */
 const PROBE_BYTES = 4_096;
 
@@ -133,7 +141,8 @@ export class Health {
 
   async #checkStore(): Promise<'ok' | 'full' | 'failed'> {
     try {
-      await this.#deps.store.probe();
+      const isInFolder = this.#deps.probeShared === undefined;
+      await (isInFolder ? this.#deps.store.probe() : this.#inTime(this.#deps.store.probe()));
       return 'ok';
     } catch (err) {
       this.#deps.log.warn({ err }, 'not ready: the store cannot be read and written');
@@ -146,16 +155,10 @@ export class Health {
    * store, or in a bucket.
    */
   async #checkFiles(): Promise<'ok' | 'full' | 'failed'> {
-    const { blobs, log } = this.#deps;
+    const { blobs, hasFilesInFolder, log } = this.#deps;
     if (blobs === undefined) return 'ok';
     try {
-      const staged = await blobs.stage('health', 'probe');
-      try {
-        await staged.write(randomBytes(PROBE_BYTES));
-      } finally {
-        await staged.discard();
-      }
-      await blobs.isRetained();
+      await (hasFilesInFolder ? tryBlobs(blobs) : this.#inTime(tryBlobs(blobs)));
       return 'ok';
     } catch (err) {
       log.warn({ err }, 'not ready: files cannot be written');
@@ -163,9 +166,17 @@ export class Health {
     }
   }
 
+  /** Settles as `work` does; rejects if it has not after `ENGINE_MS`. */
+  #inTime(work: Promise<void>): Promise<void> {
+    const { engineMs = ENGINE_MS } = this.#deps;
+    return withTimeout(engineMs, work, () => {
+      throw new Error(`no answer within ${engineMs / 1_000} s`);
+    });
+  }
+
   async #checkShared(probe: () => Promise<void>): Promise<'ok' | 'failed'> {
     try {
-      await probe();
+      await this.#inTime(probe());
       return 'ok';
     } catch (err) {
       this.#deps.log.warn({ err }, 'the memory that the nodes share cannot be used: limits and presence are partial');
@@ -185,6 +196,16 @@ export class Health {
       return 'failed';
     }
   }
+}
+
+async function tryBlobs(blobs: Blobs): Promise<void> {
+  const staged = await blobs.stage('health', 'probe');
+  try {
+    await staged.write(randomBytes(PROBE_BYTES));
+  } finally {
+    await staged.discard();
+  }
+  await blobs.isRetained();
 }
 
 const kindOf = (error: unknown): 'full' | 'failed' =>
