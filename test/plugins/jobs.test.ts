@@ -218,13 +218,19 @@ for (const [payload, reason] of [
 t.test(
   'a job that another process was running when it was killed runs at once, and one that waits for its retry does not',
   async (t) => {
-    const { add, runUntil, ctx, queue, at, folder } = await startJobs(t);
+    const { add, runUntil, ctx, queue, at, folder, clock } = await startJobs(t);
     const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
-    for (const id of ['fine', 'retried']) await add(id);
+    for (const id of ['fine', 'ahead', 'retried']) await add(id);
+    // By a machine whose clock is ten minutes ahead.
+    const now = clock.now();
+    clock.set(now + 600_000);
+    await leaseJobs(ctx, address, ['ahead'], 12_000);
+    clock.set(now);
     for (const id of ['fine', 'retried'])
       for (const job of await leaseJobs(ctx, address, [id], 12_000))
         if (id === 'retried') await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
     await runUntil('fine', 0, (job) => job === undefined);
+    await runUntil('ahead', 0, (job) => job === undefined);
     t.match(await queue.get(at, 'retried'), { attempts: 1, lastError: 'x' });
     t.notOk(existsSync(join(folder, 'retried.runs')));
     // What this process leases itself it does not free.

@@ -15,6 +15,11 @@ import { changeJob, type JobGroup, jobGroups, readJob } from './jobs.ts';
 
 /** How long a dead job is kept. */
 const DEAD_MS = 30 * 24 * 3_600_000;
+/**
+ * How far the clock of an earlier process, on another machine or before the clock was set, may be ahead of this one's
+ * for its leases to be found.
+ */
+const CLOCKS_APART_MS = 15 * 60_000;
 /** Jobs that a sweep changes with one commit. */
 const SLICE = 200;
 const MAX_ERROR_LENGTH = 500;
@@ -113,12 +118,13 @@ export async function makeDueEarlier(
 
 /**
  * Makes the leased jobs of a group due now, when no process that leased one is running any more. Reads only jobs that
- * are due within `leaseMs` milliseconds, the longest lease. Those that were leased by version 0.1 wait for the end of
- * their lease.
+ * are due within `leaseMs` milliseconds, the longest lease, and 15 minutes more, by which the clock of such a process
+ * may have been ahead. Those that were leased by version 0.1 wait for the end of their lease.
  */
 export async function freeLeases(ctx: Context, group: JobGroup, leaseMs: number): Promise<void> {
   const prefix = groupPrefix(group.group);
-  const [now, last] = [timestamp(ctx.clock.now()), timestamp(ctx.clock.now() + leaseMs)];
+  const now = timestamp(ctx.clock.now());
+  const last = timestamp(ctx.clock.now() + leaseMs + CLOCKS_APART_MS);
   for (let after = `${prefix}${now}`; ;) {
     const entries = await ctx.store.range(jobsPartition(group), { prefix, after, limit: SLICE });
     const found = entries.map(({ key }) => parseOrderKey(key)).filter(({ dueAt }) => dueAt <= last);
