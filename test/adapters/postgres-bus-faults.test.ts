@@ -130,6 +130,24 @@ else {
     );
   });
 
+  await t.test('what another version or another program sends on the channels ends no process', async (t) => {
+    const [one, two] = [await join(t, postgres.url), await join(t, postgres.url)];
+    await publishUntilHeard(one, two, 'before');
+    for (const text of ['', 'no JSON', '{}', '7', '[7]', '[["s"]]', '[["s","x"]]']) {
+      postgres.sql(`select pg_notify('collab_growth', 'other announce 0/1 ${text}')`);
+      postgres.sql(`select pg_notify('collab_topics', 'other publish 0/1 ${text}')`);
+    }
+    postgres.sql(`select pg_notify('collab_topics', 'other publish 0/1 [7, ["room", 7], ["room", "read"]]')`);
+    await until(() => two.texts.includes('read'));
+    t.ok(two.announcements.length > 0, 'any stream may have grown');
+    t.strictSame(
+      two.announcements.filter((announcement) => announcement !== null),
+      [],
+    );
+    await publishUntilHeard(one, two, 'after');
+    t.strictSame([...new Set(two.texts)], ['before', 'read', 'after']);
+  });
+
   await t.test('a listener of somebody else in a transaction keeps nothing back', async (t) => {
     const stuck = await Connection.open(parseTarget('store.url', postgres.url), 'stuck');
     t.teardown(() => stuck.close());

@@ -299,7 +299,15 @@ await t.test('a server that is full refuses what it has no space for, and reads 
   const announcements: Announcement[] = [];
   bus.onAnnounce((announcement) => announcements.push(announcement));
   await bus.subscribe('topic', (text) => texts.push(text)).ready;
-  for (const message of ['', 'no JSON', 'x [', 'x ["ours"]']) await command('PUBLISH', '{collab}:p:topic', message);
+  for (const message of ['', 'no JSON', 'x [', 'x 7', 'x [7,"ours"]'])
+    await command('PUBLISH', '{collab}:p:topic', message);
   await until(() => texts.length > 0);
   t.strictSame([texts, announcements], [['ours'], []], 'the connection is the same');
+  const foreign = ['x no JSON', 'x {}', 'x 7', 'x [7]', 'x [["s"]]', 'x [["s","x"]]'];
+  for (const message of foreign) await command('PUBLISH', '{collab}:a', message);
+  await until(() => announcements.length === foreign.length);
+  t.ok(
+    announcements.every((announcement) => announcement === null),
+    'any stream may have grown',
+  );
 });

@@ -11,6 +11,7 @@ import {
   type Subscription,
 } from '../../ports/bus.ts';
 import type { TopicChanges } from '../../ports/bus-messages.ts';
+import { announcementText, readAnnouncement, readTexts } from '../ipc/heard-messages.ts';
 import { Topics } from '../ipc/topics.ts';
 import type { Connection } from './connection.ts';
 import { Link } from './link.ts';
@@ -119,16 +120,14 @@ export class RedisBus implements Bus {
     }
     const space = message.indexOf(' ');
     if (message.slice(0, space) === this.#id) return;
-    const data = parsed(message.slice(space + 1));
-    // Of somebody else.
-    if (data === undefined) return;
+    const text = message.slice(space + 1);
     if (channel === this.#channels.announce) {
-      const announcement = data === null ? null : new Map(data as [string, number | null][]);
+      const announcement = readAnnouncement(text);
       for (const listener of this.#announceListeners) listener(announcement);
       return;
     }
     const topic = channel.slice(this.#channels.topic.length);
-    for (const text of data as string[]) this.#topics.receive(topic, text);
+    for (const published of readTexts(text)) this.#topics.receive(topic, published);
   };
 
   /** A failure means that the connection is lost: the next one begins with all topics. */
@@ -145,7 +144,7 @@ export class RedisBus implements Bus {
   }
 
   async #announce(streams: Announcement): Promise<void> {
-    const sent = await this.#send([[this.#channels.announce, streams === null ? null : [...streams]]]);
+    const sent = await this.#send([[this.#channels.announce, announcementText(streams)]]);
     if (!sent) this.#unsent = true;
   }
 
@@ -156,14 +155,14 @@ export class RedisBus implements Bus {
       if (texts === undefined) topics.set(topic, [text]);
       else texts.push(text);
     }
-    await this.#send([...topics].map(([topic, texts]) => [this.#channels.topic + topic, texts]));
+    await this.#send([...topics].map(([topic, texts]) => [this.#channels.topic + topic, JSON.stringify(texts)]));
   }
 
   /** Returns whether the server has taken the messages. */
-  async #send(messages: readonly (readonly [channel: string, data: unknown])[]): Promise<boolean> {
+  async #send(messages: readonly (readonly [channel: string, text: string])[]): Promise<boolean> {
     try {
       const connection = await this.#commands.connection();
-      await connection.publish(messages.map(([channel, data]) => [channel, `${this.#id} ${JSON.stringify(data)}`]));
+      await connection.publish(messages.map(([channel, text]) => [channel, `${this.#id} ${text}`]));
       return true;
     } catch {
       return false;
@@ -183,13 +182,5 @@ export class RedisBus implements Bus {
       // The connection that publishes is lost, and says nothing about the other one.
       this.#beacons.sent = this.#beacons.heard;
     }
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

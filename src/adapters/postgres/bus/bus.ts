@@ -11,6 +11,7 @@ import {
   type Publication,
 } from '../../../ports/bus.ts';
 import type { EngineOption } from '../../../ports/engine-error.ts';
+import { announcementText, readAnnouncement, readPublications } from '../../ipc/heard-messages.ts';
 import { Topics } from '../../ipc/topics.ts';
 import { openingError } from '../faults.ts';
 import { Link } from '../link.ts';
@@ -82,12 +83,11 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
   const pause = (): Promise<void> => delay(PAUSE_MS, undefined, { ref: false });
   const announcements = new MergeQueue<number | null>(
     (streams, sent) => {
-      const text = JSON.stringify(streams === null ? null : [...streams]);
       const failed = (): Promise<void> => {
         isBehind = true;
         return pause();
       };
-      void send(GROWTH, 'announce', text).catch(failed).then(sent);
+      void send(GROWTH, 'announce', announcementText(streams)).catch(failed).then(sent);
     },
     laterPosition,
     MAX_ANNOUNCED,
@@ -109,9 +109,12 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
     if (payload.startsWith(`${sender} `)) return listener.heardOwn();
     const message = assembler.add(payload);
     if (message === null || message.kind === 'beacon') return;
-    const data: unknown = JSON.parse(message.text);
-    if (message.kind === 'publish') for (const [topic, text] of data as [string, string][]) topics.receive(topic, text);
-    else for (const told of announceListeners) told(data === null ? null : new Map(data as [string, number | null][]));
+    if (message.kind === 'publish') {
+      for (const { topic, text } of readPublications(message.text)) topics.receive(topic, text);
+      return;
+    }
+    const announcement = readAnnouncement(message.text);
+    for (const told of announceListeners) told(announcement);
   };
   const listener = new Listener({
     target,
