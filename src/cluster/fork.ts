@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { StdioOptions } from 'node:child_process';
+import { WAKE_SIGNAL } from '../lib/process/lost-wake-ups.ts';
 import type { LogOutput } from '../observability/log.ts';
 import { parentChannel } from './channel.ts';
 import { StartError } from './exit.ts';
@@ -58,5 +59,12 @@ export function forkWorker(entry: string, role: Role, output: LogOutput, codeCac
     // Without a pid the fork itself failed, and 'exit' will not follow.
     child.on('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
   });
-  return { pid: child.pid, channel, ended, kill: () => child.kill('SIGKILL') };
+  return {
+    pid: child.pid,
+    channel,
+    ended,
+    kill: () => child.kill('SIGKILL'),
+    // Windows has no such signal, and no locks that need it.
+    wake: () => process.platform !== 'win32' && child.kill(WAKE_SIGNAL),
+  };
 }

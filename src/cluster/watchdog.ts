@@ -17,6 +17,12 @@ const TICK_MS = 10;
 /** Checks to skip after a kill: a worker that waited for a lock of the killed one can answer meanwhile. */
 const CHECKS_BETWEEN_KILLS = 2;
 
+/**
+ * How long a worker may be silent until it is woken, and then at each check, in milliseconds: the release of a lock that
+ * its main thread waits for may have passed it by.
+ */
+const WAKE_MS = 2_000;
+
 /** Options of a watchdog. */
 export interface WatchdogOptions {
   /** Milliseconds without an answer after which a worker that is ready is killed; 0 for never. */
@@ -86,8 +92,10 @@ export class Watchdog {
     const passed = Math.min(now - this.#lastCheck, PING_MS);
     this.#lastCheck = now;
     for (const watched of this.#watched) {
-      if (watched.unanswered) this.#addSilence(watched, passed);
-      else {
+      if (watched.unanswered) {
+        this.#addSilence(watched, passed);
+        if (watched.silentMs >= WAKE_MS) watched.worker.wake();
+      } else {
         watched.unanswered = true;
         watched.worker.channel.send({ type: 'ping', data: {} });
       }

@@ -21,6 +21,8 @@ export interface WorkerProcess {
   readonly ended: Promise<WorkerEnd>;
   /** Sends SIGKILL. */
   kill(): void;
+  /** Sends `WAKE_SIGNAL`. */
+  wake(): void;
 }
 
 /** Starts a worker process of a role. */
@@ -106,6 +108,11 @@ export class Worker {
   kill(): void {
     this.#isKilled = true;
     this.#process.kill();
+  }
+
+  /** Makes its main thread look again at a lock that it may wait for (decision 84). No effect on a worker that runs. */
+  wake(): void {
+    this.#process.wake();
   }
 
   /** Kills it because it does not answer. The caller has logged that. */

@@ -31,7 +31,7 @@ t.test('a server that is stopped while its workers start is not reported as read
           if (type === 'drain') resolve({ code: WorkerExit.intended, signal: null });
         });
       });
-      return { pid: undefined, channel: near, ended, kill: () => {} };
+      return { pid: undefined, channel: near, ended, kill: () => {}, wake: () => {} };
     },
   });
   const stopped = primary.stop();

@@ -79,6 +79,7 @@ function cluster(t: Test, webWorkers = 2) {
         channel: primary,
         ended: worker.ended,
         kill: () => worker.exit(null, 'SIGKILL'),
+        wake: () => {},
       };
     },
   });

@@ -13,6 +13,8 @@ interface FakeProcess {
   /** Answers the last ping. */
   readonly answer: () => void;
   readonly killed: () => boolean;
+  /** How often it was woken. */
+  readonly wakes: () => number;
   readonly pings: () => number;
 }
 
@@ -40,7 +42,7 @@ function setUp(timeoutSeconds = 10) {
   /** A worker that is ready by default. */
   const add = ({ ready = true } = {}): FakeProcess => {
     const pid = ++made;
-    const state = { killed: false, pings: 0 };
+    const state = { killed: false, pings: 0, wakes: 0 };
     const listeners: ((message: Message) => void)[] = [];
     let end: (end: WorkerEnd) => void = () => {};
     const ended = new Promise<WorkerEnd>((resolve) => (end = resolve));
@@ -63,7 +65,8 @@ function setUp(timeoutSeconds = 10) {
       state.killed = true;
       end({ code: null, signal: 'SIGKILL' });
     };
-    const worker = new Worker({ pid, channel, ended, kill }, 'web', {
+    const wake = (): void => void state.wakes++;
+    const worker = new Worker({ pid, channel, ended, kill, wake }, 'web', {
       config,
       workerId: `web-${pid}`,
       node: 'a',
@@ -71,7 +74,14 @@ function setUp(timeoutSeconds = 10) {
       port: 1,
       startedAt: 0,
     });
-    const fake: FakeProcess = { worker, answers: true, answer, killed: () => state.killed, pings: () => state.pings };
+    const fake: FakeProcess = {
+      worker,
+      answers: true,
+      answer,
+      killed: () => state.killed,
+      wakes: () => state.wakes,
+      pings: () => state.pings,
+    };
     watchdog.watch(worker);
     if (ready) receive({ type: 'ready', data: { port: 1, core: '', coreReason: '', oldCore: false } });
     return fake;
@@ -125,6 +135,21 @@ t.test(
     t.equal(lines.length, 1, 'once');
   },
 );
+
+t.test('a worker that is silent for two seconds is woken, in case it has missed the release of a lock', async (t) => {
+  const { add, pass } = setUp();
+  const [one, two] = [add(), add()];
+  pass(1);
+  two.answers = false;
+  pass(2);
+  t.equal(two.wakes(), 0);
+  pass(3);
+  t.equal(two.wakes(), 3, 'and then at each check');
+  two.answers = true;
+  two.answer();
+  pass(20);
+  t.same([one.wakes(), two.wakes(), two.killed()], [0, 3, false]);
+});
 
 t.test('a worker that waits for a processor is killed when it has had as much of it as the timeout', async (t) => {
   const { add, pass, share } = setUp();

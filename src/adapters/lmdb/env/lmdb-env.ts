@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { makeFolderSync } from '../../../lib/files/make-folder.ts';
+import { awaken } from '../../../lib/process/lost-wake-ups.ts';
 import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
 import { DiskGate } from './disk-gate.ts';
 import { checkAccess, checkDatabaseFile } from './file-check.ts';
@@ -126,7 +127,7 @@ interface Guards {
 function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, path, uncount }: Guards): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
-    const commit = gate.run(() => lock.shared(() => transaction(action)));
+    const commit = gate.run(() => lock.shared(() => awaken(transaction(action))));
     track(path, commit);
     return commit;
   };

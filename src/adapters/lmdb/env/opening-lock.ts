@@ -2,6 +2,7 @@ import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { makeFolderSync } from '../../../lib/files/make-folder.ts';
+import { allowWaking, awaken } from '../../../lib/process/lost-wake-ups.ts';
 import { DataError } from '../../../model/errors.ts';
 import { repairEmptyEnv } from './empty-env.ts';
 import { checkAccess } from './file-check.ts';
@@ -49,6 +50,7 @@ export class OpeningLock {
 
   /** @param path folder of the LMDB environment to be opened; it must exist */
   constructor(path: string) {
+    allowWaking();
     const folder = join(path, OPENING_FOLDER);
     makeFolderSync(folder);
     this.#state = stateIn(folder);
@@ -81,7 +83,8 @@ export class OpeningLock {
   async shared<T>(commit: () => Promise<T>): Promise<T> {
     let leave = this.#enter();
     // The writers' lock is free once the opening is over. A killed process may have left the file name, so it is reset.
-    for (; leave === undefined; leave = this.#enter()) await this.#state.lmdbEnv.transaction(() => this.#markIdle());
+    for (; leave === undefined; leave = this.#enter())
+      await awaken(this.#state.lmdbEnv.transaction(() => this.#markIdle()));
     try {
       return await commit();
     } finally {
@@ -107,7 +110,7 @@ export class OpeningLock {
    * @param close must not wait for a commit to the LMDB environment
    */
   async closing(close: () => Promise<void>): Promise<void> {
-    await this.#state.lmdbEnv.transaction(close);
+    await awaken(this.#state.lmdbEnv.transaction(close));
   }
 
   /** Frees the reader slots of processes that have ended; returns how many there were. */
