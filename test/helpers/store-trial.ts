@@ -38,7 +38,7 @@ interface Filled {
 /** One of the stores of a trial, with what its follower has received. */
 interface View {
   store: LmdbStore;
-  /** Stream -> position of the last event received. */
+  /** Stream -> position of the last event received, or of the last one when the store was opened. */
   readonly received: Map<string, number>;
   readonly ended: Set<string>;
 }
@@ -135,13 +135,14 @@ export class StoreTrial {
 
   async #open(path: string): Promise<View> {
     const store = await openLmdbStore({ path, minFreeBytes: 0, bounds: this.#bounds });
-    const view: View = { store, received: new Map(), ended: new Set() };
+    const known = [...this.#streams, 'many'].map((stream) => [stream, this.#model.lastSeq(stream)] as const);
+    const view: View = { store, received: new Map(known), ended: new Set() };
     store.onListenerError((error) => {
       throw error;
     });
     store.follow((stream, event) => {
       if (event === null) return void view.ended.add(stream);
-      const expected = (view.received.get(stream) ?? event.seq - 1) + 1;
+      const expected = (view.received.get(stream) ?? 0) + 1;
       // What was deleted before the store looked is skipped.
       const last = Math.max(expected, (this.#trimmed.get(stream) ?? 0) + 1);
       if (event.seq < expected || event.seq > last || (JSON.parse(event.text) as { seq: number }).seq !== event.seq)
@@ -356,7 +357,7 @@ export class StoreTrial {
       if (oldest > Math.max(1, Math.min(last, (this.#trimmed.get(stream) ?? 0) + 1)))
         throw new Error(`${stream} begins at ${oldest}, trimmed to ${this.#trimmed.get(stream)} of ${last}`);
       for (let since = oldest - 1; since < last;) since = await this.#compareEvents(store, stream, since, 7, Infinity);
-      const received = view.received.get(stream) ?? last;
+      const received = view.received.get(stream) ?? 0;
       if (received !== last) throw new Error(`the follower got ${stream} up to ${received} of ${last}`);
     }
     for (const stream of view.ended) if (this.#streams.includes(stream)) throw new Error(`${stream} has not ended`);
