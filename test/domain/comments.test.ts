@@ -1,9 +1,17 @@
 import t from 'tap';
-import { createComment, deleteComment, editComment, listComments } from '../../src/domain/comments/comments.ts';
+import {
+  createComment,
+  deleteComment,
+  editComment,
+  listComments,
+  removeComment,
+} from '../../src/domain/comments/comments.ts';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { parseIdempotencyKey, sweepIdempotency } from '../../src/domain/idempotency.ts';
 import { deleteThread, getThread, setResolved } from '../../src/domain/comments/threads.ts';
 import { getRoom } from '../../src/domain/rooms/rooms.ts';
+import type { Context } from '../../src/domain/context.ts';
+import { readCurrent } from '../../src/domain/notifications/create-notifications.ts';
 import type { CollabError } from '../../src/model/errors.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
@@ -194,6 +202,42 @@ await t.test('of many concurrent deletions on two workers, exactly one deletes t
   t.equal(events.at(-1)?.type, 'thread.deleted');
   t.same(await world.ctx.store.range(`e/${world.environment.id}/t/${threadId}`), []);
   t.same(await world.ctx.store.range(`e/${world.environment.id}/c`), []);
+});
+
+await t.test('of two processes that delete the last two comments at once, one deletes the thread', async (t) => {
+  const world = await createWorld(t);
+  const { threadId, commentId } = await startThread(world);
+  const { id: secondId } = await addComment(world, threadId);
+  // Without the locks, which only one process shares: both have read before either commits.
+  const bothHaveRead = barrier(2);
+  const remove = (ctx: Context, id: string): Promise<string> =>
+    ctx.store.transact(async (tx) => {
+      const answer = await removeComment(ctx, tx, world.backend, id);
+      await bothHaveRead();
+      return answer;
+    });
+  await Promise.all([remove(world.ctx, commentId), remove(world.peer, secondId)]);
+  await t.rejects(getThread(world.ctx, world.backend, threadId), { code: 'thread_not_found' });
+  t.same(
+    (await world.events())
+      .filter(({ type }) => type === 'comment.deleted')
+      .map(({ data }) => (data as { threadDeleted: boolean }).threadDeleted),
+    [false, true],
+  );
+});
+
+await t.test('a comment that is deleted before its notifications are stored has none', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const comment = await addComment(world, threadId);
+  const found: boolean[] = [];
+  await world.peer.store.transact(async (tx) => {
+    const current = await readCurrent(tx, world.environment.id, comment);
+    found.push(current !== undefined);
+    if (found.length === 1) await deleteComment(world.ctx, world.backend, comment.id);
+    tx.put('notified', 'of-the-comment', '1');
+  });
+  t.same(found, [true, false], 'the transaction ran again');
 });
 
 await t.test('concurrent creations, edits, resolves and deletions leave correct counts', async (t) => {
@@ -397,3 +441,15 @@ await t.test('a credential confined to rooms has no access to comments of other 
     await t.rejects(deleteThread(world.ctx, actor, threadId), refused);
   }
 });
+
+/** Resolves for the first so many callers once all of them have called; at once for later ones. */
+function barrier(callers: number): () => Promise<void> {
+  let missing = callers;
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return () => {
+    missing -= 1;
+    if (missing === 0) open();
+    return opened;
+  };
+}

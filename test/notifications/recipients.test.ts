@@ -349,6 +349,36 @@ const cases: readonly Case[] = [
   },
 ];
 
+t.test('a subscription counts from its time on, also when earlier comments are handled later', async (t) => {
+  const late = await startService(t);
+  const tenant = await late.tenant('late');
+  for (const userId of ['ann', 'bob', 'cat']) await addUser(tenant, userId);
+  const { id: threadId } = await addThread(tenant, 'docs');
+  const earlier = await startNotifying(t, late.ctx);
+  await handled(earlier, late.ctx, tenant.environment);
+  await earlier.stop();
+  const subscribe = async (): Promise<void> => {
+    late.clock.advance(1_000);
+    const body = { userId: 'cat', action: 'subscribe' };
+    done(200, await tenant.request('POST', `/threads/${threadId}/subscription`, { body }));
+    late.clock.advance(1_000);
+  };
+  late.clock.advance(1_000);
+  await addComment(tenant, threadId, { userId: 'bob', body: 'before' });
+  await subscribe();
+  const { id } = await addComment(tenant, threadId, { userId: 'bob', body: 'after' });
+  await handled(await startNotifying(t, late.ctx), late.ctx, tenant.environment);
+  t.strictSame(
+    (await inboxOf(tenant, 'ann')).items.map(({ kind }) => kind),
+    ['reply', 'reply'],
+    'both are handled',
+  );
+  t.strictSame(
+    (await inboxOf(tenant, 'cat')).items.map(({ commentId }) => commentId),
+    [id],
+  );
+});
+
 for (const { name, mentions, steps, expected } of cases) {
   t.test(name, async (t) => {
     const made = await scene(mentions);
