@@ -394,6 +394,21 @@ t.test('the old text stays visible while an edit is held, and a later edit repla
   t.match(await commentsOf(tenant, thread.id), [{ body: 'fine', attachments: [{ id: second }] }]);
 });
 
+t.test('an edit of a held comment removes the files that it leaves out', async (t) => {
+  const { tenant, thread } = await start(t);
+  const [first = '', second = ''] = await Promise.all(
+    [20, 21].map(async (size) => (await upload(tenant, { bytes: await png(size), type: 'image/png' })).json.id),
+  );
+  const held = await addComment(tenant, thread.id, { body: HELD_TEXT, attachmentIds: [first, second] });
+  const body = { body: `${HELD_TEXT} 2`, attachmentIds: [second] };
+  done(200, await tenant.request('PATCH', `/comments/${held.id}`, { body }));
+  t.match(await onlyItem(tenant), { comment: { attachments: [{ id: second }] } });
+  const headers = { Authorization: '', ...(await tenant.userHeaders({ userId: 'mod', role: 'moderator' })) };
+  const statusOf = async (id: string): Promise<number> =>
+    (await tenant.request('GET', `//files/${tenant.environment.id}/${id}`, { headers })).status;
+  t.strictSame([await statusOf(first), await statusOf(second)], [404, 200]);
+});
+
 t.test('rejecting tells the author why, and removes the files', async (t) => {
   const { service, tenant, thread } = await start(t);
   const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
