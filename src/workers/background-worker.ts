@@ -159,7 +159,8 @@ export function runBackgroundWorker({
           await keeper.stop();
           await started;
           await Promise.all([sweeper.stop(), work?.then((running) => running.stop())]);
-          await keeper.release();
+          // A folder has one node, so nobody waits for the lease: its next worker has it, on a full disk too.
+          if (ctx.operations === undefined) await keeper.release();
           stopAnnouncing();
         },
       },

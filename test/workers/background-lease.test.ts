@@ -8,16 +8,19 @@ import type { BackendActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts';
+import { putFileJob } from '../../src/domain/files/file-jobs.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { readLease } from '../../src/domain/leases/leases.ts';
 import { putUser } from '../../src/domain/users/users.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
+import type { Media } from '../../src/ports/media.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { runBackgroundWorker } from '../../src/workers/background-worker.ts';
 import { addComment, createWorld, startThread } from '../domain/world.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import { MemoryBlobs } from '../doubles/memory-blobs.ts';
 import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { newShared } from '../helpers/new-shared.ts';
@@ -140,6 +143,33 @@ t.test('a worker that drains gives the work up, and that of another node begins 
   t.strictSame(one.handled, []);
   t.equal((await readLease(world.peer.store, 'background')).fence, 2);
   t.ok(await world.peer.store.lastSeq(streamOf(environment)));
+});
+
+t.test('after a clean stop the worker of a folder works on a full disk, so that files are removed', async (t) => {
+  const path = tempFolder(t);
+  const clock = new ManualClock(Date.now());
+  const blobs = new MemoryBlobs();
+  const inFolder = async (minFreeBytes: number): Promise<Context> => {
+    const store = await openLmdbStore({ path, minFreeBytes });
+    t.teardown(() => store.close());
+    return { store, operations: store, shared: newShared(clock), clock, blobs, media: {} as Media };
+  };
+  const before = await inFolder(0);
+  const first = runner(t, 'folder', before, 0);
+  await first.worker.started;
+  await shutDown([...first.worker.drain()], log);
+  const staged = await blobs.stage('gone', 'file');
+  await staged.write(Buffer.from('content'));
+  await staged.commit();
+  await before.store.transact(async (tx) => putFileJob(tx, 'clear', 'gone', ''));
+
+  const full = await inFolder(Number.MAX_SAFE_INTEGER);
+  await t.rejects(
+    full.store.transact(async (tx) => tx.put('p', 'k', 'v')),
+    { code: 'storage_full' },
+  );
+  await runner(t, 'folder', full, 0).worker.started;
+  await until(async () => (await blobs.environments()).length === 0);
 });
 
 t.test(
