@@ -197,6 +197,45 @@ t.test('where pins are found after changes of a page', { skip: skipReason }, asy
     t.equal(await found(), 'other');
     await show(icon('one'));
     t.equal(await found(), null);
+    await show(icon('one') + icon('other'));
+    await pin('[data-test=one]');
+    t.equal(await found(), 'one');
+    await show(icon('other'));
+    t.equal(await found(), null, 'the first is gone');
+    await show(icon('new') + icon('one') + icon('other'));
+    t.equal(await found(), null, 'another is inserted');
+  });
+
+  await t.test('of items with the same text under other headings, none has the pin of one that is gone', async (t) => {
+    const plan = (days: Readonly<Record<string, readonly string[]>>): string =>
+      `<h1>Plan</h1>${Object.entries(days)
+        .map(
+          ([day, items]) =>
+            `<section><h2>${day}</h2><div>${items.map((item) => `<p data-test="${day}">${item}</p>`).join('')}</div></section>`,
+        )
+        .join('')}`;
+    const text = 'Talk about the plans of the week';
+    await show(plan({ Monday: [text], Tuesday: [text] }));
+    await pin('[data-test=Tuesday]');
+    t.equal(await found(), 'Tuesday');
+    await show(plan({ Monday: [text], Tuesday: [] }));
+    t.equal(await found(), null);
+    await show(plan({ Sunday: [text], Monday: [text], Tuesday: [text] }));
+    t.equal(await found(), 'Tuesday');
+    await show(plan({ Monday: ['Another'], Tuesday: [text] }));
+    await pin('[data-test=Tuesday]');
+    await show(plan({ Monday: [text, 'Another'], Tuesday: [] }));
+    t.equal(await found(), null, 'the only one with its text has come under another heading');
+  });
+
+  await t.test('a sentence may be edited, but one with another number is another sentence', async (t) => {
+    const sentence = (text: string): string => `<p>First</p><p data-test="sentence">${text}</p>`;
+    await show(sentence('Invoice 1001 was sent to the customer in March and has been paid by the end of April'));
+    await pin('[data-test=sentence]');
+    await show(sentence('Invoice 1001 was sent to the new customer in May and has been paid by the end of April'));
+    t.equal(await found(), 'sentence');
+    await show(sentence('Invoice 1002 was sent to the customer in March and has been paid by the end of April'));
+    t.equal(await found(), null);
   });
 
   await t.test('rows are told apart by their headings from those of another table with the same values', async (t) => {

@@ -254,6 +254,22 @@ t.test('threads | cursor | stays in its place while others write', async (t) => 
   t.strictSame(paged, before, 'what was there is seen once each, though the item of the cursor is gone');
 });
 
+t.test('threads, comments | cursor | of another room or thread | 400 Invalid cursor', async (t) => {
+  const pathOf: Record<string, string> = {};
+  for (const name of ['here', 'there']) {
+    const { id } = await addThread(tenant, name, { userId: 'user-0' });
+    await addThread(tenant, name, { userId: 'user-0' });
+    await addComment(tenant, id, { userId: 'user-0' });
+    pathOf[`threads ${name}`] = `/rooms/${name}/threads?limit=1`;
+    pathOf[`comments ${name}`] = `/threads/${id}/comments?limit=1`;
+  }
+  for (const list of ['threads', 'comments']) {
+    const { nextCursor } = await get(pathOf[`${list} here`] ?? '');
+    t.equal(idsOf(await get(`${pathOf[`${list} here`]}&cursor=${nextCursor}`)).length, 1);
+    await refused(t, `${pathOf[`${list} there`]}&cursor=${nextCursor}`, 'Invalid cursor');
+  }
+});
+
 t.test('comments | cursor | one who reads on sees every comment that is written meanwhile', async (t) => {
   const { id } = await addThread(tenant, 'growing', { userId: 'user-0' });
   const written = [(await get(`/threads/${id}/comments`)).items[0]?.id];
