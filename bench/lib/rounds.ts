@@ -6,7 +6,7 @@ import type { Target } from './target.ts';
 const IDLE_SHARE = 0.04;
 /** The same of nodes, of which there may be several, and which also poll their engines. */
 const IDLE_SHARE_OF_NODES = 0.1;
-/** Nodes that are still not idle after this time do the rest of their background work beside the next run. */
+/** In cases of nodes, what is still not idle after this time does the rest of its work beside the next run. */
 const NODES_LIMIT_MS = 15_000;
 /** Longer than the second for which notifications rest while the CPU is contended: a rest does not count as idle. */
 const IDLE_SAMPLE_MS = 1_500;
@@ -48,12 +48,13 @@ export async function together(
 }
 
 /**
- * Resolves once the processes of the targets are idle, or have had 15 s if they are nodes on engines. Throws after five
+ * Resolves once the processes of the targets are idle, or have had 15 s if some are nodes on engines. Throws after five
  * minutes.
  */
 export async function untilIdle(targets: readonly Target[]): Promise<void> {
   const begun = performance.now();
   const end = begun + IDLE_LIMIT_MS;
+  const isOfNodes = targets.some(({ engines }) => engines !== undefined);
   for (const { name, server, engines } of targets) {
     const idleShare = engines === undefined ? IDLE_SHARE : IDLE_SHARE_OF_NODES;
     for (;;) {
@@ -61,7 +62,7 @@ export async function untilIdle(targets: readonly Target[]): Promise<void> {
       const [busyBefore, from] = [busyMs(pids), performance.now()];
       await delay(IDLE_SAMPLE_MS);
       if ((busyMs(pids) - busyBefore) / (performance.now() - from) < idleShare) break;
-      if (engines !== undefined && performance.now() - begun > NODES_LIMIT_MS) break;
+      if (isOfNodes && performance.now() - begun > NODES_LIMIT_MS) break;
       if (performance.now() > end) throw new Error(`${name} is not idle after ${IDLE_LIMIT_MS / 1000} s`);
     }
   }
