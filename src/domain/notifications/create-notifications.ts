@@ -36,22 +36,22 @@ export async function readCurrent(
   { id, threadId }: Comment,
 ): Promise<Comment | undefined> {
   const partition = threadRecordsOf(environmentId, threadId);
-  // Every deletion of a comment writes one of these two.
-  if ((await tx.get(partition, THREAD_KEY)) === undefined) return undefined;
-  await tx.get(partition, DELETIONS_KEY);
+  // Every deletion of a comment writes one of these two. Both are read before the comment.
+  const [thread] = await Promise.all([tx.get(partition, THREAD_KEY), tx.get(partition, DELETIONS_KEY)]);
+  if (thread === undefined) return undefined;
   const location = await locationOf(tx.unguarded, environmentId, id);
   return location === undefined ? undefined : readRecord<Comment>(tx.unguarded, location.partition, location.key);
 }
 
 /**
- * Creates the notifications of a comment or an edit in a transaction, with their events. Users who were notified of the
- * comment before are left out.
+ * Reads what has notified of a comment, and returns a function that creates the notifications of the comment or an edit
+ * in the transaction, with their events. Users who were notified of the comment before are left out.
  *
  * @param comment as it is now
  * @param actorId the author of the comment or edit
  * @param again users who are notified even though another event has notified them of the comment
  */
-export async function createNotifications(
+export async function readyNotifications(
   tx: Transaction,
   environment: Environment,
   event: EventEnvelope,
@@ -59,14 +59,15 @@ export async function createNotifications(
   actorId: string,
   recipients: readonly Recipient[],
   again: ReadonlySet<string> = new Set(),
-): Promise<void> {
+): Promise<() => void> {
   const { id, threadId } = comment;
   const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) =>
     notifiedKey(id, event.seq, part),
   );
   // Read in the transaction, so that another process with the same event conflicts.
   const own = new Map<string, NotifiedUsers | undefined>();
-  for (const key of parts) own.set(key, await readNotifiedUsers(tx, environment.id, threadId, key));
+  const records = await Promise.all(parts.map((key) => readNotifiedUsers(tx, environment.id, threadId, key)));
+  for (const [n, key] of parts.entries()) own.set(key, records[n]);
   // Only edits can have notified of it besides this event, and a range costs more than all the rest.
   const others =
     comment.editedAt === null
@@ -78,6 +79,19 @@ export async function createNotifications(
     others.filter((userId) => !again.has(userId)).concat([...own.values()].flatMap((record) => record?.users ?? [])),
   );
   const fresh = recipients.filter(({ userId }) => !before.has(userId));
+  return () => writeNotifications(tx, environment, event, comment, actorId, fresh, own);
+}
+
+/** @param own what is stored of the users that this event has notified of the comment, by key */
+function writeNotifications(
+  tx: Transaction,
+  environment: Environment,
+  event: EventEnvelope,
+  { id, threadId }: Comment,
+  actorId: string,
+  fresh: readonly Recipient[],
+  own: ReadonlyMap<string, NotifiedUsers | undefined>,
+): void {
   for (let n = 0; n * USERS_PER_RECORD < fresh.length; n++) {
     const part = fresh.slice(n * USERS_PER_RECORD, (n + 1) * USERS_PER_RECORD);
     const key = notifiedKey(id, event.seq, n);

@@ -11,7 +11,7 @@ import {
   putParticipant,
   readFollowers,
 } from './followers.ts';
-import { createNotifications, isShown, readCurrent, type Recipient } from './create-notifications.ts';
+import { isShown, readCurrent, readyNotifications, type Recipient } from './create-notifications.ts';
 import { decideNotification, readRecipient, type RecipientUser } from './recipients.ts';
 
 /** Notifications after which a batch is written. */
@@ -38,6 +38,8 @@ export class NotificationBatch {
   readonly #ctx: Context;
   readonly #environment: Environment;
   readonly #followers = new Map<string, ThreadFollowers>();
+  /** The recorded followers that `prepare` has read, by thread. */
+  readonly #recorded = new Map<string, Followers>();
   readonly #users = new Map<string, RecipientUser>();
   #groups: Group[] = [];
   #writes: ((tx: Transaction) => void)[] = [];
@@ -51,6 +53,23 @@ export class NotificationBatch {
   /** Whether the batch should be written before more events are added. */
   get isFull(): boolean {
     return this.#size >= FULL || this.#writes.length >= FULL;
+  }
+
+  /**
+   * Reads what `add` needs to know for these comments, all at once: from a store on another machine, one after another
+   * would take longer than everything else.
+   */
+  async prepare(comments: readonly Comment[]): Promise<void> {
+    const threads = [...new Set(comments.map(({ threadId }) => threadId))];
+    const users = new Set(comments.flatMap(({ userId, mentions }) => [userId, ...mentions]));
+    const read = async (threadId: string): Promise<void> => {
+      const recorded = await readFollowers(this.#ctx, this.#environment.id, threadId);
+      this.#recorded.set(threadId, recorded);
+      for (const userId of recorded.participants.keys()) users.add(userId);
+      for (const [userId, { state }] of recorded.choices) if (state === 'subscribed') users.add(userId);
+    };
+    await Promise.all(threads.map(read));
+    await Promise.all([...users].map((userId) => this.#userOf(userId)));
   }
 
   /** Adds what the creation of a comment causes. `isFirst` says whether the comment begins its thread. */
@@ -75,11 +94,15 @@ export class NotificationBatch {
     if (groups.length === 0 && writes.length === 0) return;
     await this.#ctx.store.transact(async (tx) => {
       for (const write of writes) write(tx);
-      for (const { event, comment, recipients } of groups) {
-        const current = await readCurrent(tx, this.#environment.id, comment);
-        if (current !== undefined)
-          await createNotifications(tx, this.#environment, event, current, comment.userId, recipients);
-      }
+      const ready = await Promise.all(
+        groups.map(async ({ event, comment, recipients }) => {
+          const current = await readCurrent(tx, this.#environment.id, comment);
+          if (current === undefined) return undefined;
+          return readyNotifications(tx, this.#environment, event, current, comment.userId, recipients);
+        }),
+      );
+      // In the order of the comments, as their events are.
+      for (const create of ready) create?.();
     });
   }
 
@@ -87,7 +110,7 @@ export class NotificationBatch {
     const known = this.#followers.get(threadId);
     if (known !== undefined) return known;
     const followers = {
-      recorded: await readFollowers(this.#ctx, this.#environment.id, threadId),
+      recorded: this.#recorded.get(threadId) ?? (await readFollowers(this.#ctx, this.#environment.id, threadId)),
       added: new Map<string, Participation>(),
     };
     this.#followers.set(threadId, followers);

@@ -3,7 +3,7 @@ import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { createNotifications, emitNotification, isShown, readCurrent, type Recipient } from './create-notifications.ts';
+import { emitNotification, isShown, readCurrent, readyNotifications, type Recipient } from './create-notifications.ts';
 import { readFollowers } from './followers.ts';
 import {
   addNotification,
@@ -56,7 +56,7 @@ export async function notifyOfEdit(
       });
     }
     for (const userId of others) readReplies.delete(userId);
-    await createNotifications(tx, environment, event, current, editorId, recipients, readReplies);
+    (await readyNotifications(tx, environment, event, current, editorId, recipients, readReplies))();
   });
 }
 

@@ -28,20 +28,35 @@ export async function notifyOf(
   environment: Environment,
   events: readonly EventEnvelope[],
 ): Promise<void> {
-  let batch = new NotificationBatch(ctx, environment);
+  let creations: EventEnvelope[] = [];
   for (const event of events) {
-    if (event.type === 'comment.created') await batch.add(event, event.data as Comment, false);
-    else if (event.type === 'thread.created')
-      await batch.add(event, (event.data as { comment: Comment }).comment, true);
-    else if (isOtherWork(event)) {
-      // The event may refer to notifications that are still in the batch.
-      await batch.commit();
-      await doOtherWork(ctx, environment, event);
-      batch = new NotificationBatch(ctx, environment);
-    }
+    if (event.type === 'comment.created' || event.type === 'thread.created') creations.push(event);
+    if (!isOtherWork(event)) continue;
+    // The event may refer to notifications of those before.
+    await notifyOfCreations(ctx, environment, creations);
+    creations = [];
+    await doOtherWork(ctx, environment, event);
+  }
+  await notifyOfCreations(ctx, environment, creations);
+}
+
+async function notifyOfCreations(
+  ctx: Context,
+  environment: Environment,
+  events: readonly EventEnvelope[],
+): Promise<void> {
+  const batch = new NotificationBatch(ctx, environment);
+  await batch.prepare(events.map(commentOf));
+  for (const event of events) {
+    await batch.add(event, commentOf(event), event.type === 'thread.created');
     if (batch.isFull) await batch.commit();
   }
   await batch.commit();
+}
+
+/** The comment that an event has created, or the first one of the thread. */
+function commentOf({ type, data }: EventEnvelope): Comment {
+  return type === 'thread.created' ? (data as { comment: Comment }).comment : (data as Comment);
 }
 
 function isOtherWork({ type, data }: EventEnvelope): boolean {

@@ -112,8 +112,10 @@ export async function readRecipient(
   environmentId: string,
   userId: string,
 ): Promise<RecipientUser> {
-  const user = await readRecord<User>(reader, usersOf(environmentId), escapeId(userId));
-  const settings = await readSettings(reader, environmentId, userId);
+  const [user, settings] = await Promise.all([
+    readRecord<User>(reader, usersOf(environmentId), escapeId(userId)),
+    readSettings(reader, environmentId, userId),
+  ]);
   return {
     user: user ?? null,
     inApp: settings[IN_APP] ?? { mention: true, reply: true },
