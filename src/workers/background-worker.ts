@@ -102,7 +102,9 @@ export function runBackgroundWorker({
   logListenerErrors(ctx.store, log);
 
   let work: Promise<BackgroundWork> | null = null;
+  let stopWaiting = (): void => {};
   const begin = (lease: Lease): void => {
+    stopWaiting();
     const store = new FencedStore(ctx.store, lease, keeper.lost);
     const { confirm } = keeper;
     const options = { config, log, startedAt, confirm, consumers, loadPlugins, onDemand, metrics };
@@ -127,8 +129,16 @@ export function runBackgroundWorker({
     onTaken: begin,
     onLost,
   });
+  // Whoever gives the lease up announces that.
+  const waitForLease = (): void => {
+    if (work !== null) return;
+    stopWaiting = bus.onAnnounce((announcement) => {
+      if (announcement === null) void keeper.look();
+    });
+  };
   // While plugins are loaded, the sweeps would cost a start processor time that the web workers need.
   const started = keeper.start().then(async () => {
+    waitForLease();
     await work;
     sweeper.start();
   });
@@ -156,11 +166,12 @@ export function runBackgroundWorker({
         withinMs: config.shutdown.drainSeconds * 1_000,
         run: async () => {
           stopCleaning();
+          stopWaiting();
           await keeper.stop();
           await started;
           await Promise.all([sweeper.stop(), work?.then((running) => running.stop())]);
           // A folder has one node, so nobody waits for the lease: its next worker has it, on a full disk too.
-          if (ctx.operations === undefined) await keeper.release();
+          if (ctx.operations === undefined && (await keeper.release())) bus.announce(null);
           stopAnnouncing();
         },
       },

@@ -1,7 +1,19 @@
 import t, { type Test } from 'tap';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { Connection } from '../../src/adapters/postgres/connection.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/adapters/postgres/store/store.ts';
+import type { BackendActor } from '../../src/domain/access/actor.ts';
+import { createComment } from '../../src/domain/comments/comments.ts';
+import { createThread } from '../../src/domain/comments/threads.ts';
+import type { Context } from '../../src/domain/context.ts';
+import { createEnvironment, listEnvironments } from '../../src/domain/environments/environments.ts';
+import { parseEvent } from '../../src/domain/events/parse-event.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
+import { notifyOf } from '../../src/domain/notifications/notify.ts';
+import { putUser } from '../../src/domain/users/users.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { Transaction } from '../../src/ports/store.ts';
+import { storeSweeps } from '../../src/workers/background/sweeps.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 
@@ -137,6 +149,97 @@ const cases: Readonly<Record<string, Case>> = {
       await new Promise((resolve) => setTimeout(resolve, 200));
     });
     t.ok(calls <= 1, `${calls} calls`);
+  },
+
+  'while nothing changes, a look for events goes with a read, if the last one was a while ago': async (t, store) => {
+    store.follow(() => {});
+    for (let i = 0; i < 12; i++) {
+      store.poll();
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 460));
+    const statements = t.capture(Connection.prototype, 'run', Connection.prototype.run);
+    await store.get('p', 'k');
+    const sent = statements().map(({ args: [sql] }) => sql);
+    statements.restore();
+    t.equal(sent.length, 1);
+    t.match(sent[0], /pg_current_snapshot/);
+  },
+
+  'an announced event takes one round trip': async (t, store, peer) => {
+    const emit = (): Promise<void> => peer.transact(async (tx) => tx.emit('announced', (seq) => `event ${seq}`));
+    const received: string[] = [];
+    let onEvent = (): void => {};
+    store.follow((_, event) => {
+      received.push(event?.text ?? 'end');
+      onEvent();
+    });
+    for (const seq of [1, 2]) {
+      await emit();
+      const arrived = new Promise<void>((resolve) => (onEvent = resolve));
+      const trips = await tripsOf(t, async () => {
+        store.poll(new Map([['announced', seq]]));
+        await arrived;
+      });
+      t.equal(trips, 1);
+    }
+    t.strictSame(received, ['event 1', 'event 2']);
+  },
+
+  'notifications of many comments take as few round trips as those of some': async (t, store) => {
+    const ctx: Context = { store, shared: new MemoryShared(), clock: systemClock };
+    const environment = await createEnvironment(ctx, { slug: 'notified' });
+    const actor: BackendActor = {
+      kind: 'backend',
+      environment,
+      keyId: 'key_1',
+      scope: 'full',
+      rooms: null,
+      via: 'rest',
+    };
+    for (const userId of ['ann', 'bob', 'cy']) await putUser(ctx, actor, userId, { name: userId });
+    const notified = async (threads: number): Promise<number> => {
+      const since = await store.lastSeq(streamOf(environment));
+      const create = async (_: unknown, i: number): Promise<void> => {
+        const { body } = await createThread(ctx, actor, 'room', { userId: 'ann', body: `${i}` }, null);
+        const { thread } = JSON.parse(body) as { thread: { id: string } };
+        for (const userId of ['bob', 'cy'])
+          await createComment(ctx, actor, thread.id, { userId, body: 'hello', mentions: ['ann'] }, null);
+      };
+      await Promise.all(Array.from({ length: threads }, create));
+      const events = await store.events(streamOf(environment), since, 1_000);
+      const trips = await tripsOf(t, () =>
+        notifyOf(
+          ctx,
+          environment,
+          events.map(({ text }) => parseEvent(text)),
+        ),
+      );
+      // Of bob's comment to ann, and of cy's to both.
+      const made = (await store.events(streamOf(environment), since + events.length, 1_000)).length;
+      t.equal(made, 3 * threads);
+      return trips;
+    };
+    const [some, many] = [await notified(2), await notified(20)];
+    t.ok(some <= 12 && many <= 12, `${some} and ${many} round trips`);
+  },
+
+  'sweeps that come often take as few round trips for many environments as for some': async (t, store) => {
+    const ctx: Context = { store, shared: new MemoryShared(), clock: systemClock };
+    const events = { retentionHours: 1, retentionCount: 10_000 };
+    const sweeps = storeSweeps(ctx, { events }, { lowestConsumerCursor: () => Infinity });
+    const often = sweeps.filter(({ everyMs }) => everyMs <= 60_000);
+    const tripsWith = async (environments: number): Promise<number> => {
+      for (let n = (await listEnvironments(ctx)).length; n < environments; n++)
+        await createEnvironment(ctx, { slug: `swept-${n}` });
+      for (const { run } of often) await run();
+      return tripsOf(t, async () => {
+        for (const { run } of often) await run();
+      });
+    };
+    const some = await tripsWith(3);
+    t.equal(await tripsWith(20), some);
+    t.ok(some <= 2 * often.length, `${some} round trips of ${often.length} sweeps`);
   },
 };
 

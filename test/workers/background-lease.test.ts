@@ -11,11 +11,13 @@ import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts'
 import { putFileJob } from '../../src/domain/files/file-jobs.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { readLease } from '../../src/domain/leases/leases.ts';
+import { LEASES } from '../../src/domain/records/partitions.ts';
 import { putUser } from '../../src/domain/users/users.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Media } from '../../src/ports/media.ts';
+import type { Announcement, Bus } from '../../src/ports/bus.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { runBackgroundWorker } from '../../src/workers/background-worker.ts';
 import { addComment, createWorld, startThread } from '../domain/world.ts';
@@ -28,14 +30,16 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
+type AnnounceOnly = Pick<Bus, 'announce' | 'onAnnounce'>;
+
 /** A background worker of a node, and the positions of the events that its consumer has handled. */
-function runner(t: Test, node: string, ctx: Context, startedAt: number) {
+function runner(t: Test, node: string, ctx: Context, startedAt: number, announcements: AnnounceOnly | null = null) {
   const handled: number[] = [];
   const [, channel] = channelPair();
   const worker = runBackgroundWorker({
     config: loadConfig({ dir: t.testdirName, env: {}, flags: {} }),
     ctx,
-    bus: ipcBus(channel),
+    bus: { ...ipcBus(channel), ...announcements },
     channel,
     log,
     startedAt,
@@ -75,6 +79,20 @@ function stoppable(store: Store): { store: Store; stop: () => void; goOn: () => 
     stopped = new Promise((resolve) => (goOn = resolve));
   };
   return { store: late, stop, goOn: () => goOn() };
+}
+
+/** A store that reports each read of a lease. */
+function counting(store: Store, onRead: () => void): Store {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...args: readonly unknown[]): unknown => {
+        if (name === 'get' && args[0] === LEASES) onRead();
+        return value.apply(target, args) as unknown;
+      };
+    },
+  });
 }
 
 const seqsTo = (last: number, from = 1): number[] => Array.from({ length: last - from + 1 }, (_, n) => from + n);
@@ -170,6 +188,34 @@ t.test('after a clean stop the worker of a folder works on a full disk, so that 
   );
   await runner(t, 'folder', full, 0).worker.started;
   await until(async () => (await blobs.environments()).length === 0);
+});
+
+t.test('a worker that gives the lease up says so, and one that waits looks at once when it hears that', async (t) => {
+  const world = await createWorld(t);
+  const { clock } = world;
+  const announced: Announcement[] = [];
+  const listeners = new Set<(announcement: Announcement) => void>();
+  const bus: AnnounceOnly = {
+    announce: (announcement) => void announced.push(announcement),
+    onAnnounce: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const one = runner(t, 'one', world.ctx, clock.now() + 1, bus);
+  await one.worker.started;
+  // Of its consumer.
+  await until(() => listeners.size === 1);
+  let looks = 0;
+  const two = runner(t, 'two', { ...world.peer, store: counting(world.peer.store, () => looks++) }, 0, bus);
+  await two.worker.started;
+  t.equal(listeners.size, 2);
+  const before = looks;
+  for (const listener of listeners) listener(null);
+  await new Promise(setImmediate);
+  t.ok(looks > before);
+  await shutDown([...one.worker.drain()], log);
+  t.equal(announced.at(-1), null);
 });
 
 t.test(

@@ -174,15 +174,19 @@ export async function recheckCredentials(
   credentials: Iterable<CredentialReference>,
 ): Promise<(credential: CredentialReference) => CollabError | null> {
   const refused = new Map<string, CollabError>();
-  for (const fingerprint of fingerprintsOf(credentials)) {
+  const recheck = async (fingerprint: string): Promise<void> => {
     try {
       await recheckKey(ctx, fingerprint);
     } catch (thrown) {
       if (!(thrown instanceof CollabError)) throw thrown;
       refused.set(fingerprint, thrown);
     }
-  }
-  const { verifierIds } = await keyringOf(ctx, environment);
+  };
+  // Together, because a store on another machine is asked whether they have changed.
+  const [{ verifierIds }] = await Promise.all([
+    keyringOf(ctx, environment),
+    ...[...fingerprintsOf(credentials)].map(recheck),
+  ]);
   return ({ keyFingerprint, signedBy }) =>
     refused.get(keyFingerprint) ??
     (verifierIds.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));

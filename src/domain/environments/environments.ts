@@ -111,9 +111,11 @@ export async function findEnvironmentWithin(tx: Pick<Reader, 'get'>, idOrSlug: s
 }
 
 /** All environments, oldest first. */
-export async function listEnvironments(ctx: Context): Promise<Environment[]> {
-  const entries = await ctx.store.range(ENVIRONMENTS);
-  return entries.map((entry) => parseEnvironment(entry.value));
+export function listEnvironments(ctx: Context): Promise<readonly Environment[]> {
+  return ctx.store.cached('environments', [ENVIRONMENTS], async () => {
+    const entries = await ctx.store.range(ENVIRONMENTS);
+    return entries.map((entry) => parseEnvironment(entry.value));
+  });
 }
 
 /** The validated input of `updateEnvironment`. Throws `invalid_request`. */

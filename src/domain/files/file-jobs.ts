@@ -66,18 +66,21 @@ export async function requestThumbnail(
  * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are retained, removals are
  * left out.
  */
-export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
+export async function pendingFileJobs(ctx: Context, limit?: number): Promise<readonly FileJob[]> {
   const jobs = await listFileJobs(ctx, '', limit);
   if (!jobs.some(isRemoval) || !(await requireFileStorage(ctx).blobs.isRetained())) return jobs;
   const others = await Promise.all(['asked~', 'thumb~'].map((prefix) => listFileJobs(ctx, prefix, limit)));
   return others.flat().slice(0, limit);
 }
 
-async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
-  const entries = await ctx.store.range(FILE_JOBS, { prefix, limit });
-  return entries.map(({ key, value: userKey }) => {
-    const [kind = '', environmentId = '', fileId = ''] = key.split('~');
-    return { key, kind: kind as FileJobKind, environmentId, fileId, userKey };
+/** Cached until any job is added or done, because it is asked all the time. */
+function listFileJobs({ store }: Context, prefix: string, limit?: number): Promise<readonly FileJob[]> {
+  return store.cached(`file jobs ${prefix} ${limit}`, [FILE_JOBS], async () => {
+    const entries = await store.range(FILE_JOBS, { prefix, limit });
+    return entries.map(({ key, value: userKey }) => {
+      const [kind = '', environmentId = '', fileId = ''] = key.split('~');
+      return { key, kind: kind as FileJobKind, environmentId, fileId, userKey };
+    });
   });
 }
 

@@ -28,9 +28,14 @@ export function markCounted(tx: Transaction, environmentId: string): void {
   tx.put(usageOf(environmentId), COUNTED_KEY, '1');
 }
 
+/** Whether an environment was counted. */
+export async function isCounted({ store }: Context, environmentId: string): Promise<boolean> {
+  return (await store.get(usageOf(environmentId), COUNTED_KEY)) !== undefined;
+}
+
 /** Counts an environment unless it was counted before. Returns whether it counted. */
 export async function ensureCounted(ctx: Context, environmentId: string): Promise<boolean> {
-  if ((await ctx.store.get(usageOf(environmentId), COUNTED_KEY)) !== undefined) return false;
+  if (await isCounted(ctx, environmentId)) return false;
   await recountUsage(ctx, environmentId);
   return true;
 }

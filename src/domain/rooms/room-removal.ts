@@ -168,6 +168,12 @@ async function deleteRecords(tx: Transaction, actor: Actor, roomId: string, now:
   tx.delete(roomsOf(environmentId), roomKey(createdAt, roomId));
 }
 
+/** Whether `sweepRemovals` has anything to do. Cheap: nothing is read from the store until a room is deleted. */
+export function hasRemovals({ store }: Context, environmentId: string): Promise<boolean> {
+  const partition = removalsOf(environmentId);
+  return store.cached(`removals ${partition}`, [partition], async () => (await store.range(partition)).length > 0);
+}
+
 /**
  * Completes the deletions of rooms that were interrupted, removes the comments of the threads of deleted rooms, and
  * returns their number. For the background worker.

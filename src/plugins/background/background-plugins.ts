@@ -21,8 +21,6 @@ import type { Consumer } from '../../domain/events/consumer.ts';
 import { pluginConsumer } from './plugin-consumer.ts';
 import { QueueRunner } from '../queues/queue-runner.ts';
 
-/** How often queues are checked for jobs that became due, or that other processes have added. */
-const POLL_MS = 200;
 /** How often threads that have nothing to do are ended. */
 const IDLE_MS = 60_000;
 /** How often a plugin is loaded until it is left out. */
@@ -48,7 +46,7 @@ export class BackgroundPlugins {
   readonly missing: readonly string[];
   readonly #threads: readonly PluginThread[];
   readonly #runners: readonly QueueRunner[];
-  #timers: NodeJS.Timeout[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
   private constructor(
     consumers: readonly Consumer[],
@@ -127,16 +125,19 @@ export class BackgroundPlugins {
     );
   }
 
-  /** Runs jobs until `stop`. */
+  /** Begins to end threads that are idle, until `stop`. */
   start(): void {
-    const poll = setInterval(() => this.#runners.forEach((runner) => runner.pollAll()), POLL_MS);
-    const endIdle = setInterval(() => void Promise.all(this.#threads.map((thread) => thread.endIfIdle())), IDLE_MS);
-    this.#timers = [poll, endIdle];
+    this.#timer = setInterval(() => void Promise.all(this.#threads.map((thread) => thread.endIfIdle())), IDLE_MS);
+  }
+
+  /** Starts the jobs that are due. Call it periodically, after `start` and before `stop`. */
+  poll(): void {
+    for (const runner of this.#runners) runner.pollAll();
   }
 
   /** Waits for the running jobs, then ends the threads. Stop the consumers before. */
   async stop(): Promise<void> {
-    this.#timers.forEach((timer) => clearInterval(timer));
+    clearInterval(this.#timer);
     await Promise.all(this.#runners.map((runner) => runner.stop()));
     await Promise.all(this.#threads.map((thread) => thread.stop()));
   }

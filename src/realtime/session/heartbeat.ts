@@ -104,7 +104,10 @@ export class Heartbeat {
 
   async #closeRefused(feed: Feed): Promise<void> {
     const { ctx, connections } = this.#services;
-    const environment = await environmentById(ctx, feed.environment.id);
+    const [environment, errorOf] = await Promise.all([
+      environmentById(ctx, feed.environment.id),
+      recheckCredentials(ctx, feed.environment, connections.of(feed)),
+    ]);
     if (streamOf(environment) !== feed.stream) {
       // Deleted and imported again: the client reloads, because its next welcome has another epoch.
       for (const { writer } of connections.of(feed)) writer.close(RESTART.code, RESTART.reason);
@@ -115,7 +118,6 @@ export class Heartbeat {
       this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));
       return;
     }
-    const errorOf = await recheckCredentials(ctx, environment, connections.of(feed));
     for (const connection of connections.of(feed)) {
       const refusal = errorOf(connection);
       if (refusal !== null) refuse(connection.writer, refusal);

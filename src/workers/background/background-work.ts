@@ -10,6 +10,13 @@ import { notificationConsumer } from './notification-consumer.ts';
 import { type Sweep, Sweeper } from './sweeper.ts';
 import { storeSweeps } from './sweeps.ts';
 
+/**
+ * How often a store on another machine is asked for jobs of files, and every store for jobs of plugins that became due
+ * or that other processes have added, in milliseconds: both in one round trip. Less than a tick of the sweeper, so that
+ * each tick does it.
+ */
+const POLL_MS = 200;
+
 /** Loads the plugins of the background work. `confirm` as `LeaseKeeper.confirm`. Must not reject. */
 export type LoadPlugins = (ctx: Context, confirm: () => Promise<void>) => Promise<BackgroundPlugins>;
 
@@ -36,6 +43,8 @@ export interface BackgroundWorkOptions {
 export class BackgroundWork {
   readonly #consumers: Consumers;
   readonly #fileJobs: FileJobs;
+  /** Whether reading the store costs a round trip. */
+  readonly #isRemote: boolean;
   readonly #sweeper: Sweeper;
   readonly #plugins: BackgroundPlugins | undefined;
   readonly #log: Logger;
@@ -53,11 +62,14 @@ export class BackgroundWork {
     const consumers = this.#consumers;
     metrics?.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
     this.#fileJobs = new FileJobs(ctx, log, confirm);
-    const sweeps = storeSweeps(ctx, config, this.#consumers);
-    this.#sweeper = new Sweeper(
-      sweeps.map((sweep) => confirmedSweep(sweep, confirm)),
-      { clock: ctx.clock, log },
-    );
+    this.#isRemote = ctx.operations === undefined;
+    const poll = (): void => {
+      if (this.#isRemote) this.#fileJobs.poll();
+      plugins?.poll();
+    };
+    const sweeps = storeSweeps(ctx, config, this.#consumers).map((sweep) => confirmedSweep(sweep, confirm));
+    // Each job is confirmed by itself.
+    this.#sweeper = new Sweeper([{ name: 'jobs', everyMs: POLL_MS, run: poll }, ...sweeps], { clock: ctx.clock, log });
   }
 
   /** Loads what the work needs, without beginning it. Never rejects. */
@@ -71,7 +83,7 @@ export class BackgroundWork {
    */
   async start(): Promise<void> {
     this.#sweeper.start();
-    this.#fileJobs.start();
+    if (!this.#isRemote) this.#fileJobs.start();
     this.#plugins?.start();
     await this.#consumers
       .start()

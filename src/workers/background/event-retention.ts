@@ -25,8 +25,7 @@ export async function trimExpiredEvents(
   { retentionHours, retentionCount }: Retention,
   lowestConsumerCursor = Infinity,
 ): Promise<void> {
-  const oldest = await store.oldestSeq(stream);
-  const last = await store.lastSeq(stream);
+  const [oldest, last] = await Promise.all([store.oldestSeq(stream), store.lastSeq(stream)]);
   const needed = Math.max(lowestConsumerCursor, last - retentionCount * LAGGING_FACTOR);
   const tooMany = Math.min(last - retentionCount, needed);
   if (tooMany < oldest) return;

@@ -47,9 +47,15 @@ export class FileJobs {
     this.#confirm = confirm;
   }
 
-  /** Runs jobs until `stop`. */
+  /** Looks for jobs every 50 ms and runs them, until `stop`. */
   start(): void {
     this.#running ??= this.#loop();
+  }
+
+  /** Runs the jobs that are due, unless it is doing so. Call it periodically where `start` was not called. */
+  poll(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#running ??= this.#tryDue().finally(() => (this.#running = null));
   }
 
   /** Starts no more jobs. Resolves once the running ones are done. */
@@ -73,13 +79,17 @@ export class FileJobs {
 
   async #loop(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      try {
-        await this.runDue();
-      } catch (error) {
-        this.#log.error({ err: error }, 'the jobs for files could not be read or marked as done; they will be retried');
-        await delay(FIRST_RETRY_MS);
-      }
+      await this.#tryDue();
       await delay(POLL_MS);
+    }
+  }
+
+  async #tryDue(): Promise<void> {
+    try {
+      await this.runDue();
+    } catch (error) {
+      this.#log.error({ err: error }, 'the jobs for files could not be read or marked as done; they will be retried');
+      await delay(FIRST_RETRY_MS);
     }
   }
 

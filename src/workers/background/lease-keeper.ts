@@ -19,8 +19,13 @@ import type { Store } from '../../ports/store.ts';
 const TERM_MS = 20_000;
 /** How often a holder looks whether somebody waits for the lease, and renews it then, in milliseconds. */
 const RENEW_MS = 5_000;
-/** How often a worker that waits looks at the lease, in milliseconds. */
+/** How often a worker that waits looks at the lease until it sees that it was renewed, in milliseconds. */
 const LOOK_MS = 1_000;
+/**
+ * When a worker that has seen a renewal looks again, in milliseconds: shortly before the next one, so that it sees each
+ * of them within `LOOK_MS`, whichever of the two clocks is faster.
+ */
+const LOOK_AGAIN_MS = RENEW_MS - 100;
 /** After a look, the lease counts as held for this long, in milliseconds: half of the term. */
 const CONFIRMED_MS = TERM_MS / 2;
 
@@ -57,6 +62,8 @@ export class LeaseKeeper {
   /** When the last look began that found the lease held. */
   #heldAt = Number.NEGATIVE_INFINITY;
   #seen: Observation | null = null;
+  /** Whether the last look has found that the lease was renewed since the one before. */
+  #sawRenewal = false;
   #hasWarned = false;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -69,7 +76,12 @@ export class LeaseKeeper {
   async start(): Promise<void> {
     await this.look();
     if (this.#stopped || this.#isLost) return;
-    this.#timer = setTimeout(() => void this.start(), this.#lease === null ? LOOK_MS : RENEW_MS);
+    this.#timer = setTimeout(() => void this.start(), this.#waitMs());
+  }
+
+  #waitMs(): number {
+    if (this.#lease !== null) return RENEW_MS;
+    return this.#sawRenewal ? LOOK_AGAIN_MS : LOOK_MS;
   }
 
   /** Takes the lease if it may be taken, or renews it if somebody waits for it. Never rejects. */
@@ -107,13 +119,20 @@ export class LeaseKeeper {
     await this.#looking;
   }
 
-  /** Gives the lease up, after the work under it has ended. If the store refuses that, it expires. */
-  async release(): Promise<void> {
+  /**
+   * Gives the lease up, after the work under it has ended, and returns whether it did. If the store refuses that, it
+   * expires.
+   */
+  async release(): Promise<boolean> {
     const { store, log, name } = this.#options;
-    if (this.#lease === null || this.#isLost) return;
-    await releaseLease(store, this.#lease).catch((error: unknown) =>
-      log.warn({ err: error, lease: name }, 'a lease could not be given up; other nodes wait until it expires'),
-    );
+    if (this.#lease === null || this.#isLost) return false;
+    try {
+      await releaseLease(store, this.#lease);
+      return true;
+    } catch (error) {
+      log.warn({ err: error, lease: name }, 'a lease could not be given up; other nodes wait until it expires');
+      return false;
+    }
   }
 
   async #look(): Promise<void> {
@@ -153,6 +172,7 @@ export class LeaseKeeper {
     const { holder } = this.#options;
     if (state.holder === null || state.holder.node === holder.node) return true;
     const last = this.#seen?.state;
+    this.#sawRenewal = last?.fence === state.fence && last.renewals < state.renewals;
     const isSame = last?.fence === state.fence && last.renewals === state.renewals && last.isWanted === state.isWanted;
     if (this.#seen === null || !isSame) this.#seen = { state, since: now };
     // Before it is wanted, its holder need not renew it.

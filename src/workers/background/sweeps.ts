@@ -7,10 +7,11 @@ import { sweepAdminIdempotency, sweepIdempotency } from '../../domain/idempotenc
 import { sweepItems } from '../../domain/moderation/sweep.ts';
 import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.ts';
 import { sweepDeadJobs } from '../../domain/plugins/job-attempts.ts';
-import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
+import { hasRemovals, sweepRemovals } from '../../domain/rooms/room-removal.ts';
 import { sweepStages } from '../../domain/rooms/state-bytes.ts';
 import { streamOf } from '../../domain/events/streams.ts';
-import { ensureCounted } from '../../domain/quotas/usage-count.ts';
+import type { Environment } from '../../model/environments/environment.ts';
+import { ensureCounted, isCounted } from '../../domain/quotas/usage-count.ts';
 import { completeUserOrder } from '../../domain/users/user-order.ts';
 import type { Consumers } from './consumers.ts';
 import { trimExpiredEvents } from './event-retention.ts';
@@ -20,6 +21,9 @@ import type { Sweep } from './sweeper.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
+
+/** Environments that are looked at together. */
+const AT_ONCE = 100;
 
 /** A rate window that was not used for this long is empty, whatever its length. */
 const IDLE_WINDOW_MS = 5 * MINUTE;
@@ -38,6 +42,18 @@ export function ownSweeps(ctx: Context): readonly Sweep[] {
   ];
 }
 
+/**
+ * Does what is one read of each environment, mostly, for many at once: a store on another machine answers them in one
+ * round trip. Rejects with the first failure, after all of those have ended.
+ */
+async function together(ctx: Context, work: (environment: Environment) => Promise<void>): Promise<void> {
+  const environments = await listEnvironments(ctx);
+  for (let from = 0; from < environments.length; from += AT_ONCE) {
+    const results = await Promise.allSettled(environments.slice(from, from + AT_ONCE).map(work));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+}
+
 /** The sweeps of records and files, which one background worker at a time does. */
 export function storeSweeps(
   ctx: Context,
@@ -49,17 +65,20 @@ export function storeSweeps(
     {
       name: 'event retention',
       everyMs: MINUTE,
-      run: async () => {
-        for (const stream of (await listEnvironments(ctx)).map(streamOf))
-          await trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
-      },
+      run: () =>
+        together(ctx, (environment) => {
+          const stream = streamOf(environment);
+          return trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
+        }),
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
     {
       name: 'removal of deleted rooms',
       everyMs: 10 * SECOND,
       run: async () => {
-        for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
+        const waiting: string[] = [];
+        await together(ctx, async ({ id }) => void ((await hasRemovals(ctx, id)) && waiting.push(id)));
+        for (const id of waiting) await sweepRemovals(ctx, id);
       },
     },
     {
@@ -75,7 +94,9 @@ export function storeSweeps(
       name: 'counts for quotas',
       everyMs: 10 * SECOND,
       run: async () => {
-        for (const { id } of await listEnvironments(ctx)) await ensureCounted(ctx, id);
+        const waiting: string[] = [];
+        await together(ctx, async ({ id }) => void ((await isCounted(ctx, id)) || waiting.push(id)));
+        for (const id of waiting) await ensureCounted(ctx, id);
       },
     },
     {

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { readLease } from '../../../src/domain/leases/leases.ts';
 import { CollabError } from '../../../src/model/errors.ts';
@@ -74,6 +75,43 @@ t.test('another node takes a lease that it has not seen renewed for 20 s, whatev
   await holder.look();
   await holder.look();
   t.strictSame(holder.said, ['taken 1', 'lost'], 'reported once');
+});
+
+t.test('a worker that waits looks each second, and once it has seen a renewal only when the next is due', async (t) => {
+  const { store, keeper } = place(t);
+  const holder = keeper('one', 'a');
+  await holder.look();
+  let looks = 0;
+  const counting = new Proxy<Store>(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...args: readonly unknown[]): unknown => {
+        if (name === 'get' && args[1] === 'work/renewals') looks++;
+        return value.apply(target, args) as unknown;
+      };
+    },
+  });
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const pass = async (ms: number): Promise<number> => {
+    mock.timers.tick(ms);
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    return looks;
+  };
+  const { keeper: other } = keeper('two', 'b', counting);
+  await other.start();
+  t.teardown(() => other.stop());
+  t.equal(await pass(1_000), 2);
+  t.equal(await pass(1_000), 3);
+  await holder.look();
+  t.equal(await pass(1_000), 4, 'it sees the renewal');
+  t.equal(await pass(4_899), 4);
+  t.equal(await pass(1), 5, 'none was due yet');
+  t.equal(await pass(999), 5);
+  await holder.look();
+  t.equal(await pass(1), 6, 'it sees the next one');
+  t.equal(await pass(4_899), 6);
 });
 
 t.test('while nobody waits for a lease, keeping it writes nothing', async (t) => {

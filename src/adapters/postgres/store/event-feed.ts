@@ -1,21 +1,24 @@
 import { type ListenerErrors, Listeners } from '../../../lib/listeners.ts';
 import type { EventListener, Growth, StoredEvent } from '../../../ports/store.ts';
-import { quote } from '../connection.ts';
 import type { Pool } from '../pool.ts';
-import { INCARNATION } from './identity.ts';
 import type { AppendedEvent } from './commit-group.ts';
+import { type Look, Snapshot } from './look-query.ts';
 
 /** What a feed needs of the store. */
 export interface FeedSource {
   /** Throws if the database is not the one that was opened. */
   requireSame(incarnation: string): void;
+  /** Asks `lookQuery`, in one round trip with the reads of this event loop iteration. */
+  look(since: Snapshot): Promise<Look>;
   events(stream: string, since: number, limit: number, maxChars: number): Promise<StoredEvent[]>;
 }
 
 /** Milliseconds between a read and the poll that it causes, and at least between two polls that it causes. */
 const AFTER_READ_MS = 250;
 /** Milliseconds between two polls while nothing changes. */
-const QUIET_MS = 700;
+const QUIET_MS = 900;
+/** While nothing changes, a read that comes so many milliseconds after a poll takes the next one with it. */
+const TAKE_ALONG_MS = 450;
 /** Polls that find nothing until the database counts as quiet. */
 const QUIET_POLLS = 8;
 const PAGE = 1_000;
@@ -33,6 +36,8 @@ export class EventFeed {
   readonly #followers: Listeners<Parameters<EventListener>>;
   /** Stream -> position of the last event that the followers have received; null for an end. */
   readonly #positions = new Map<string, number | null>();
+  /** Streams of which the next look reads events in the same round trip, because they were announced. */
+  #announced = new Set<string>();
   #snapshot = new Snapshot('1:1:');
   #wanted = false;
   #polling: Promise<void> | undefined;
@@ -71,16 +76,18 @@ export class EventFeed {
 
   /** As `Store.poll`. */
   poll(growth: Growth | null): void {
-    if (this.#closed || (growth !== null && this.#covers(growth))) return;
-    const quiet = growth === null && this.#foundNothing >= QUIET_POLLS;
-    const wait = quiet ? this.#polledAt + QUIET_MS - performance.now() : 0;
+    if (this.#closed || (growth !== null && !this.#announce(growth))) return;
+    const wait = growth === null && this.#isQuiet ? QUIET_MS - this.#age : 0;
     if (wait <= 0) this.#pollNow();
     else this.#pollIn(wait);
   }
 
-  /** Has the followers called with what a read may have shown. */
-  afterRead(): void {
-    if (this.#followers.size > 0 && !this.#closed) this.#pollIn(AFTER_READ_MS);
+  /** Has the followers called with what a read may show. Call it before the read is sent. */
+  beforeRead(): void {
+    if (this.#followers.size === 0 || this.#closed) return;
+    if (!this.#isQuiet) this.#pollIn(AFTER_READ_MS);
+    else if (this.#age >= TAKE_ALONG_MS) this.#pollNow();
+    else this.#pollIn(QUIET_MS - this.#age);
   }
 
   /** Ends the polls, and resolves once none is running. */
@@ -90,12 +97,26 @@ export class EventFeed {
     await this.#polling;
   }
 
-  #covers(growth: Growth): boolean {
+  /** Whether the last polls found nothing. */
+  get #isQuiet(): boolean {
+    return this.#foundNothing >= QUIET_POLLS;
+  }
+
+  /** Milliseconds since the last poll. */
+  get #age(): number {
+    return performance.now() - this.#polledAt;
+  }
+
+  /** Notes the streams of which something is new. Returns whether there is any. */
+  #announce(growth: Growth): boolean {
+    let isNews = false;
     for (const [stream, seq] of growth) {
       const position = this.#positions.get(stream);
-      if (position !== null && (seq === null || position === undefined || position < seq)) return false;
+      if (position === null || (seq !== null && position !== undefined && position >= seq)) continue;
+      isNews = true;
+      if (seq !== null) this.#announced.add(stream);
     }
-    return true;
+    return isNews;
   }
 
   #pollIn(ms: number): void {
@@ -129,19 +150,22 @@ export class EventFeed {
 
   /** Returns whether any stream has changed. */
   async #look(): Promise<boolean> {
-    const [state, changed] = await this.#pool.run(
-      `select pg_current_snapshot(), ${INCARNATION};
-      select stream, last_seq, ended from collab.streams where ${this.#snapshot.hides('commit')}`,
-    );
-    const [snapshot, incarnation] = state?.[0] ?? [];
-    this.#source.requireSame(incarnation ?? '');
-    for (const [stream, last, ended] of changed ?? []) {
-      if (ended === 't') this.#end(stream ?? '');
-      else await this.#fetch(stream ?? '', Number(last));
+    const announced = this.#followers.size > 0 ? [...this.#announced] : [];
+    this.#announced.clear();
+    const [{ snapshot, incarnation, changed }, ...pages] = await Promise.all([
+      this.#source.look(this.#snapshot),
+      ...announced.map((stream) => this.#source.events(stream, this.#positions.get(stream) ?? 0, PAGE, PAGE_CHARS)),
+    ]);
+    this.#source.requireSame(incarnation);
+    for (const [i, events] of pages.entries())
+      for (const event of events) this.#receive(announced[i] ?? '', event, true);
+    for (const { stream, last } of changed) {
+      if (last === null) this.#end(stream);
+      else await this.#fetch(stream, last);
     }
     // Only now: what could not be fetched is found again.
-    this.#snapshot = new Snapshot(snapshot ?? '');
-    return changed !== undefined && changed.length > 0;
+    this.#snapshot = snapshot;
+    return changed.length > 0;
   }
 
   async #fetch(stream: string, last: number): Promise<void> {
@@ -175,24 +199,5 @@ export class EventFeed {
     if (this.#positions.get(stream) === null) return;
     this.#positions.set(stream, null);
     this.#followers.call(stream, null);
-  }
-}
-
-/** Which transactions were visible at a moment: `xmin:xmax:xip_list` of `pg_current_snapshot`. */
-class Snapshot {
-  readonly #next: string;
-  readonly #running: readonly string[];
-
-  constructor(text: string) {
-    const [, next = '1', running = ''] = text.split(':');
-    this.#next = next;
-    this.#running = running === '' ? [] : running.split(',');
-  }
-
-  /** SQL: whether the transaction in a column was not visible. */
-  hides(column: string): string {
-    const later = `${column} >= ${quote(this.#next)}::xid8`;
-    if (this.#running.length === 0) return later;
-    return `(${later} or ${column} = any('{${this.#running.join()}}'::xid8[]))`;
   }
 }

@@ -17,7 +17,7 @@ import { openPool, type Pool } from '../pool.ts';
 import { requireNotMoved } from '../transfer/require-not-moved.ts';
 import { Committer } from './committer.ts';
 import { keptEvents } from './commit-sql.ts';
-import { EventFeed } from './event-feed.ts';
+import { EventFeed, type FeedSource } from './event-feed.ts';
 import { FORGET_IDENTITY, type Identity, INCARNATION, prepareDatabase } from './identity.ts';
 import {
   eventsQuery,
@@ -34,6 +34,7 @@ import { commitRefusal } from './refusals.ts';
 import { RecordCache } from './record-cache.ts';
 import { PostgresTransaction } from './transaction.ts';
 import type { VersionedValue } from './versioned-value.ts';
+import { lookQuery } from './look-query.ts';
 import { Maintenance, trimStream } from './maintenance.ts';
 
 /** How `openPostgresStore` opens a store. */
@@ -123,7 +124,8 @@ export class PostgresStore implements Store {
       // Others are done by a later run.
       if (faultOf(error) === 'refused' && this.#closed === undefined) this.#faults.report(error);
     });
-    this.#feed = new EventFeed(pool, { requireSame, events: (...page) => this.events(...page) }, this.#faults);
+    const look: FeedSource['look'] = (since) => this.#queries.ask(lookQuery, since);
+    this.#feed = new EventFeed(pool, { requireSame, look, events: (...page) => this.events(...page) }, this.#faults);
   }
 
   /** Reads from where on followers receive events. */
@@ -262,9 +264,8 @@ export class PostgresStore implements Store {
 
   async #ask<K, V>(query: Query<K, V>, wanted: K): Promise<V> {
     this.#requireUsable();
-    const answer = await this.#queries.ask(query, wanted);
-    this.#feed.afterRead();
-    return answer;
+    this.#feed.beforeRead();
+    return this.#queries.ask(query, wanted);
   }
 
   /**
