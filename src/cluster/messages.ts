@@ -55,8 +55,11 @@ interface Messages extends BusMessages {
    * not ready now.
    */
   readonly background: { readonly isFailing: boolean };
-  /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
-  readonly failed: { readonly reason: string; readonly permanent: boolean };
+  /**
+   * Worker to primary: it exits for this reason. `exitCode`: that of a start which fails for it, because a new worker
+   * would fail in the same way; null if it may not.
+   */
+  readonly failed: { readonly reason: string; readonly exitCode: number | null };
   /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
   /** Primary to worker, every second: answer with a pong. */
@@ -89,7 +92,7 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
     typeof oldCore === 'boolean',
   missingPlugins: ({ uses }) => isTexts(uses),
   background: ({ isFailing }) => typeof isFailing === 'boolean',
-  failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
+  failed: ({ reason, exitCode }) => typeof reason === 'string' && (exitCode === null || typeof exitCode === 'number'),
   announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
   listens: isListening,

@@ -248,12 +248,12 @@ export class Supervisor {
   }
 
   #report(slot: WorkerSlot, worker: Worker, end: WorkerEnd, wait: number): void {
-    const { reason, logged, permanent } = worker.explain(end);
+    const { reason, logged, exitCode } = worker.explain(end);
     this.#options.totals?.count('worker_restarts_total', { role: slot.role, reason: worker.isHung ? 'hung' : 'ended' });
     if (!worker.isReady) slot.failures++;
     const isFailing = slot.failures >= START_ATTEMPTS;
     if (isFailing && slot.role === 'background') this.#setBackgroundFailing(true);
-    if (!this.#started && permanent) this.#failStart(new StartError(reason));
+    if (!this.#started && exitCode !== null) this.#failStart(new StartError(reason, exitCode));
     else if (isFailing && slot.role === 'background') slot.waive();
     else if (!this.#started && isFailing)
       this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));

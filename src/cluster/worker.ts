@@ -33,8 +33,8 @@ export interface WorkerFailure {
   readonly reason: string;
   /** The worker has logged the reason itself. */
   readonly logged: boolean;
-  /** A new worker would fail in the same way. */
-  readonly permanent: boolean;
+  /** The exit code of a start that fails for it, because a new worker would fail in the same way; null if it may not. */
+  readonly exitCode: number | null;
 }
 
 /** One worker process as the primary sees it, from fork to end. */
@@ -49,7 +49,7 @@ export class Worker {
   readonly ended: Promise<WorkerEnd>;
   readonly #process: WorkerProcess;
   #reported: string | null = null;
-  #isPermanent = false;
+  #exitCode: number | null = null;
   #isReady = false;
   #isDraining = false;
   #isHung = false;
@@ -125,20 +125,20 @@ export class Worker {
   /**
    * It now exits by itself. That can hang in the native part of the store if a commit is in progress, hence the timer.
    */
-  #onFailed({ reason, permanent }: { reason: string; permanent: boolean }): void {
+  #onFailed({ reason, exitCode }: { reason: string; exitCode: number | null }): void {
     this.#reported = reason;
-    this.#isPermanent = permanent;
+    this.#exitCode = exitCode;
     const timer = setTimeout(() => this.kill(), EXIT_MS);
     void this.ended.then(() => clearTimeout(timer));
   }
 
   /** Explains its end for the log. */
   explain({ code, signal }: WorkerEnd): WorkerFailure {
-    if (this.#reported !== null) return { reason: this.#reported, logged: true, permanent: this.#isPermanent };
+    if (this.#reported !== null) return { reason: this.#reported, logged: true, exitCode: this.#exitCode };
     const hint = CRASH_SIGNALS.has(signal ?? '')
       ? ' (often a disk that fails or is full: see the kernel log, dmesg)'
       : '';
     const how = signal === null ? `it exited with code ${code}` : `it was killed by ${signal}${hint}`;
-    return { reason: how, logged: code === WorkerExit.logged, permanent: false };
+    return { reason: how, logged: code === WorkerExit.logged, exitCode: null };
   }
 }

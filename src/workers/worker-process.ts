@@ -2,7 +2,7 @@ import { accessDenialOf } from '../lib/files/access-denial.ts';
 import { messageOf } from '../lib/thrown.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
-import { StartError, WorkerExit } from '../cluster/exit.ts';
+import { ExitCode, StartError, WorkerExit } from '../cluster/exit.ts';
 import { EngineError } from '../ports/engine-error.ts';
 import { shutDown, type ShutdownStep } from '../cluster/shutdown.ts';
 import type { DrainReason, ReadyData, StartData } from '../cluster/messages.ts';
@@ -37,12 +37,11 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   const fail = (error: unknown): void => {
     const denial = accessDenialOf(error);
     const reason = denial === null ? messageOf(error) : `${denial.message} ${denial.remedy}`;
-    const isRefused = error instanceof EngineError && !error.retry;
-    const permanent = error instanceof StartError || isRefused || denial !== null;
+    const exitCode = exitCodeOf(error);
     if (log !== null) log.fatal({ err: error }, 'this worker has failed and exits');
     // The primary reports the message of a StartError; for other errors the stack is needed.
-    else if (!permanent) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);
-    channel.send({ type: 'failed', data: { reason, permanent } }, () => process.exit(WorkerExit.logged));
+    else if (exitCode === null) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);
+    channel.send({ type: 'failed', data: { reason, exitCode } }, () => process.exit(WorkerExit.logged));
   };
   const onUnhandled = (error: unknown): void => {
     const plugin = pluginOfError(error);
@@ -68,6 +67,13 @@ export function runWorkerProcess(startWorker: StartWorker): void {
     if (message.type === 'ping') channel.send({ type: 'pong', data: {} });
     if (message.type === 'drain') void drainAndExit(worker, message.data.reason);
   });
+}
+
+/** The exit code of a start that fails for an error; null if a new worker may not fail for it. */
+function exitCodeOf(error: unknown): number | null {
+  if (error instanceof StartError) return error.exitCode;
+  if (error instanceof EngineError) return error.retry ? null : ExitCode.badConfiguration;
+  return accessDenialOf(error) === null ? null : ExitCode.failure;
 }
 
 async function drainAndExit(worker: Promise<RunningWorker> | null, reason: DrainReason): Promise<void> {

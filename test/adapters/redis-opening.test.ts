@@ -157,7 +157,12 @@ await t.test('two installations on one server share nothing', options, async (t)
 
 await t.test('a replica is refused', options, async (t) => {
   const redis = await startRedis(t, '--replicaof', '127.0.0.1 1');
-  await isRefused(t, redis.url, false, /redis at 127\.0\.0\.1:\d+ is a read-only replica: let the URL name the master/);
+  await isRefused(
+    t,
+    redis.url,
+    false,
+    /(?:redis|valkey) at 127\.0\.0\.1:\d+ is a read-only replica: let the URL name the master/,
+  );
   const master = await startRedis(t);
   await open(t, `redis://127.0.0.1:${redis.port},127.0.0.1:${master.port}`);
 });

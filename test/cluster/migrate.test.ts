@@ -182,7 +182,7 @@ t.test(
 
     server = await moveServer(t, server, clients, nodes);
     const late = await collab('start', '--dir', folder.dir, '--port', '0');
-    t.match(late, { code: 1, stderr: /was moved to PostgreSQL at .*collab migrate --undo/ });
+    t.match(late, { code: 2, stderr: /was moved to PostgreSQL at .*collab migrate --undo/ });
     await clients.more(30);
     server = await moveServer(t, server, clients, target(t, folder.keys));
     await clients.more(30);

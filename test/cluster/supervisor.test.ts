@@ -106,7 +106,7 @@ const endWhenTold = (...workers: FakeWorker[]): void => {
 };
 
 /** Makes a worker report a failure and end. */
-async function fail(worker: FakeWorker, data: { reason: string; permanent: boolean }): Promise<void> {
+async function fail(worker: FakeWorker, data: { reason: string; exitCode: number | null }): Promise<void> {
   worker.channel.send({ type: 'failed', data });
   await new Promise(setImmediate);
   await new Promise(setImmediate);
@@ -139,7 +139,7 @@ t.test('a worker that ends three times before it is ready makes the start fail w
   for (const index of [0, 2, 3]) {
     const failing = await worker(index);
     await failing.got('start');
-    await fail(failing, { reason: 'no such disk', permanent: false });
+    await fail(failing, { reason: 'no such disk', exitCode: null });
   }
   await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'A web worker cannot start: no such disk' });
   supervisor.kill();
@@ -155,7 +155,7 @@ t.test(
     for (const index of [1, 2, 3]) {
       const failing = await worker(index);
       await failing.got('start');
-      await fail(failing, { reason: 'the disk is read-only', permanent: false });
+      await fail(failing, { reason: 'the disk is read-only', exitCode: null });
     }
     t.match(await start, { port: 8787 });
     t.match(await web.got('background'), { data: { isFailing: true } });
@@ -167,12 +167,12 @@ t.test(
   },
 );
 
-t.test('a worker that fails for a permanent reason makes the start fail at once', async (t) => {
+t.test('a worker that fails for a permanent reason makes the start fail at once, with its exit code', async (t) => {
   const { supervisor, worker, workers } = cluster(t, 1);
   const start = supervisor.start();
   const failing = await worker(0);
-  await fail(failing, { reason: 'the core is broken', permanent: true });
-  await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'the core is broken' });
+  await fail(failing, { reason: 'the core is broken', exitCode: 2 });
+  await t.rejects(start, { name: 'StartError', exitCode: 2, message: 'the core is broken' });
   supervisor.kill();
   t.equal(workers.length, 2, 'none was started after it');
 });

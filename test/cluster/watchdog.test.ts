@@ -128,7 +128,7 @@ t.test(
     t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), {
       reason: 'it did not answer the primary for 10 s',
       logged: true,
-      permanent: false,
+      exitCode: null,
     });
     await two.worker.ended;
     pass(30);

@@ -83,7 +83,7 @@ for (const work of ['throws later', 'rejects later', 'cannot go on']) {
 t.test('a worker that cannot start reports the reason', async (t) => {
   const { ended, messages, texts } = worker(t, 'fails to start');
   t.equal(await ended, WorkerExit.logged);
-  t.same(messages, [{ type: 'failed', data: { reason: 'no such disk', permanent: false } }]);
+  t.same(messages, [{ type: 'failed', data: { reason: 'no such disk', exitCode: null } }]);
   t.match(texts.stderr, /no such disk[^]*worker-role\.ts/);
 });
 

@@ -45,7 +45,7 @@ function meaningOf(target: Target, error: unknown): readonly [retry: boolean, me
   if (said.startsWith('NOAUTH')) return [false, 'demands a password: put it into the URL'];
   if (/DB index|SELECT is not allowed/i.test(said))
     return [false, `has no database ${target.database}: correct the number at the end of the URL`];
-  if (/^NOPERM|user executing the script/.test(said))
+  if (/^NOPERM|user executing the script|ACL failure in script/.test(said))
     return [false, `does not let the user do this (${said}): run ACL SETUSER with ${rightsOf(target)}`];
   if (said.startsWith('DENIED')) return [false, 'is in protected mode: set a password there, and put it into the URL'];
   if (/unknown command ['`]HELLO/i.test(said)) return [false, 'is too old: Redis 7 or Valkey is needed'];

@@ -22,11 +22,25 @@ function folders(): string[] {
   return [...bins, ...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 }
 
-/** Returns the path of a program; undefined if this machine does not have it. */
+/** The programs that POSTGRES_BIN, a folder, has if it is set: those of a version. psql works with every server. */
+const VERSIONED: readonly string[] = ['initdb', 'postgres'];
+
+/**
+ * Returns the path of a program; undefined if this machine does not have it. POSTGRES_BIN and REDIS_SERVER name those
+ * of other versions than the installed ones: then no others are used.
+ */
 export function findProgram(name: string): string | undefined {
+  const { POSTGRES_BIN: bin, REDIS_SERVER: redis } = process.env;
+  if (name === 'redis-server' && redis !== undefined) return existing(redis);
+  if (VERSIONED.includes(name) && bin !== undefined) return existing(join(bin, name));
   return folders()
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
+}
+
+function existing(path: string): string {
+  if (!existsSync(path)) throw new Error(`${path} does not exist, which POSTGRES_BIN or REDIS_SERVER names`);
+  return path;
 }
 
 /**
@@ -62,7 +76,7 @@ export async function freePort(): Promise<number> {
 export function startInstance(
   program: string,
   args: readonly string[],
-  options: { readonly cwd: string; readonly uid?: number; readonly gid?: number },
+  options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv; readonly uid?: number; readonly gid?: number },
 ): Instance {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   let output = '';

@@ -19,7 +19,7 @@ import {
 export const POSTGRES = ['initdb', 'postgres', 'psql'] as const;
 
 export interface PostgresOptions {
-  /** Collation of the database; `C` when absent. `en_US` is that of ICU, which every build has. */
+  /** Collation of the database; `C` when absent. `en_US` is that of ICU, or of the C library in PostgreSQL 14. */
   readonly locale?: 'C' | 'en_US';
   /** Whether commits wait for the disk, as a test needs that kills the server; false when absent. */
   readonly durable?: boolean;
@@ -52,11 +52,12 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
   const user = unprivileged();
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const dir = join(folder, 'db');
-  const collation = options.locale === 'en_US' ? ['--locale-provider=icu', '--icu-locale=en-US'] : ['--locale=C'];
+  const { args, env } = options.locale === 'en_US' ? enUs(folder) : { args: ['--locale=C'], env: {} };
+  const spawnOptions = { cwd: folder, env: { ...process.env, ...env }, ...user };
   execFileSync(
     programPath('initdb'),
-    ['-D', dir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', ...collation],
-    { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], ...user },
+    ['-D', dir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', ...args],
+    { stdio: ['ignore', 'ignore', 'pipe'], ...spawnOptions },
   );
   const port = await freePort();
   const settings = {
@@ -71,7 +72,7 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
   appendFileSync(join(dir, 'postgresql.conf'), lines.join(''));
   let instance: Instance;
   const start = async (): Promise<void> => {
-    instance = startInstance(programPath('postgres'), ['-D', dir], { cwd: folder, ...user });
+    instance = startInstance(programPath('postgres'), ['-D', dir], spawnOptions);
     const started = instance;
     process.once('exit', () => signalInstance(started, 'SIGKILL'));
     await accepts(started, port);
@@ -101,6 +102,15 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
     kill: () => killInstance(instance),
     restart: start,
   };
+}
+
+/** How a server is started whose databases have the collation en_US. */
+function enUs(folder: string): { args: readonly string[]; env: Readonly<Record<string, string>> } {
+  const version = execFileSync(programPath('initdb'), ['--version'], { encoding: 'utf8' });
+  if (!/ 14\./.test(version)) return { args: ['--locale-provider=icu', '--icu-locale=en-US'], env: {} };
+  // PostgreSQL 14 knows no databases of ICU, and a machine may have no locale but C: this takes the package locales.
+  execFileSync('localedef', ['-i', 'en_US', '-f', 'UTF-8', join(folder, 'en_US.UTF-8')]);
+  return { args: ['--locale=en_US.UTF-8'], env: { LOCPATH: folder } };
 }
 
 /** A private PgBouncer in transaction mode. */
