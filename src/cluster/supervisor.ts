@@ -253,8 +253,8 @@ export class Supervisor {
     if (!worker.isReady) slot.failures++;
     const isFailing = slot.failures >= START_ATTEMPTS;
     if (isFailing && slot.role === 'background') this.#setBackgroundFailing(true);
-    if (!this.#started && exitCode !== null) this.#failStart(new StartError(reason, exitCode));
-    else if (isFailing && slot.role === 'background') slot.waive();
+    if (!this.#started && exitCode !== null) return this.#failStart(new StartError(reason, exitCode));
+    if (isFailing && slot.role === 'background') slot.waive();
     else if (!this.#started && isFailing)
       this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
     const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };

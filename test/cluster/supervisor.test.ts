@@ -168,13 +168,14 @@ t.test(
 );
 
 t.test('a worker that fails for a permanent reason makes the start fail at once, with its exit code', async (t) => {
-  const { supervisor, worker, workers } = cluster(t, 1);
+  const { supervisor, worker, workers, lines } = cluster(t, 1);
   const start = supervisor.start();
   const failing = await worker(0);
   await fail(failing, { reason: 'the core is broken', exitCode: 2 });
   await t.rejects(start, { name: 'StartError', exitCode: 2, message: 'the core is broken' });
   supervisor.kill();
   t.equal(workers.length, 2, 'none was started after it');
+  t.strictSame(lines, [], 'and no line of the log says that one was');
 });
 
 t.test('a crashed worker is replaced by one with a new id, and is cleaned up after', async (t) => {

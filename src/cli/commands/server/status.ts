@@ -161,11 +161,11 @@ function serverPairs({
   ];
 }
 
-function diskPairs({ disk }: Status): [name: string, value: string][] {
-  return [
-    ['store', bytesText(disk.storeBytes)],
-    ['files', bytesText(disk.filesBytes)],
-  ];
+function diskPairs({ disk, nodes }: Status): [name: string, value: string][] {
+  const files: [string, string][] = [['files', bytesText(disk.filesBytes)]];
+  // What is in PostgreSQL and in a bucket is not in this folder, and would be shown as nothing.
+  if (nodes !== undefined) return disk.filesBytes === 0 ? [] : files;
+  return [['store', bytesText(disk.storeBytes)], ...files];
 }
 
 function nodesTable({ nodes }: Status): string[] {
