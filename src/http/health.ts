@@ -87,6 +87,8 @@ const PROBE_BYTES = 4_096;
 /** Checks whether this process can serve requests, at most about once a second. */
 export class Health {
   readonly #deps: HealthDeps;
+  /** What was logged of the checks that have failed since they last passed. */
+  readonly #failing = new Map<keyof Checks, string>();
   #checking: Promise<Checks> | null = null;
   #checks: Checks | null = null;
   #validUntil = Number.NEGATIVE_INFINITY;
@@ -143,9 +145,9 @@ export class Health {
     try {
       const isInFolder = this.#deps.probeShared === undefined;
       await (isInFolder ? this.#deps.store.probe() : this.#inTime(this.#deps.store.probe()));
-      return 'ok';
+      return this.#passed('store');
     } catch (err) {
-      this.#deps.log.warn({ err }, 'not ready: the store cannot be read and written');
+      this.#failed('store', { err }, 'not ready: the store cannot be read and written');
       return kindOf(err);
     }
   }
@@ -155,13 +157,14 @@ export class Health {
    * store, or in a bucket.
    */
   async #checkFiles(): Promise<'ok' | 'full' | 'failed'> {
-    const { blobs, hasFilesInFolder, log } = this.#deps;
+    const { blobs, hasFilesInFolder } = this.#deps;
     if (blobs === undefined) return 'ok';
     try {
       await (hasFilesInFolder ? tryBlobs(blobs) : this.#inTime(tryBlobs(blobs)));
-      return 'ok';
+      return this.#passed('files');
     } catch (err) {
-      log.warn({ err }, 'not ready: files cannot be written');
+      const meaning = hasFilesInFolder ? 'not ready: files' : 'the bucket cannot be used: files, and nothing else,';
+      this.#failed('files', { err }, `${meaning} cannot be written`);
       return kindOf(err);
     }
   }
@@ -177,24 +180,40 @@ export class Health {
   async #checkShared(probe: () => Promise<void>): Promise<'ok' | 'failed'> {
     try {
       await this.#inTime(probe());
-      return 'ok';
+      return this.#passed('shared');
     } catch (err) {
-      this.#deps.log.warn({ err }, 'the memory that the nodes share cannot be used: limits and presence are partial');
+      this.#failed(
+        'shared',
+        { err },
+        'the memory that the nodes share cannot be used: limits and presence are partial',
+      );
       return 'failed';
     }
   }
 
   async #checkSpace(): Promise<'ok' | 'low' | 'failed'> {
-    const { dataDir, log } = this.#deps;
+    const { dataDir } = this.#deps;
     try {
       const { bavail, blocks } = await statfs(dataDir);
-      if (bavail > blocks * MIN_FREE) return 'ok';
-      log.warn({ dataDir }, `not ready: the disk has less than ${MIN_FREE * 100} % free`);
+      if (bavail > blocks * MIN_FREE) return this.#passed('disk');
+      this.#failed('disk', { dataDir }, `not ready: the disk has less than ${MIN_FREE * 100} % free`);
       return 'low';
     } catch (err) {
-      log.warn({ err, dataDir }, 'not ready: the file system of the data folder cannot be read');
+      this.#failed('disk', { err, dataDir }, 'not ready: the file system of the data folder cannot be read');
       return 'failed';
     }
+  }
+
+  /** Logs why a check fails, once until it passes again: load balancers ask every second or two. */
+  #failed(check: keyof Checks, facts: object, message: string): void {
+    if (this.#failing.get(check) === message) return;
+    this.#failing.set(check, message);
+    this.#deps.log.warn(facts, message);
+  }
+
+  #passed(check: keyof Checks): 'ok' {
+    if (this.#failing.delete(check)) this.#deps.log.info({ check }, 'a check of /readyz that failed passes again');
+    return 'ok';
   }
 }
 
