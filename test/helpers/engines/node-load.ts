@@ -38,6 +38,8 @@ export class NodeLoad {
   /** Answers that say that the service cannot write now. */
   refused = 0;
   readonly clients: ResumingClient[] = [];
+  /** Numbers of nodes that get no new requests, as from a load balancer that has left them out. */
+  readonly avoided = new Set<number>();
   readonly #nodes: Nodes;
   /** Ends the writers. */
   readonly #ended = new AbortController();
@@ -194,7 +196,8 @@ export class NodeLoad {
   }
 
   #anyUrl(): string {
-    return this.#nodes.all[Math.floor(Math.random() * this.#nodes.all.length)]?.url ?? '';
+    const nodes = this.#nodes.all.filter((_, number) => !this.avoided.has(number));
+    return nodes[Math.floor(Math.random() * nodes.length)]?.url ?? '';
   }
 
   /** Reads a list to its end, by cursor, or by position. */
