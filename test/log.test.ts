@@ -3,6 +3,7 @@ import fs, { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createLogger, redact } from '../src/observability/log.ts';
+import { RepeatedErrors } from '../src/observability/repeated-errors.ts';
 import { readableLine } from '../src/observability/readable-lines.ts';
 import { tempFolder } from './helpers/temp-folder.ts';
 
@@ -23,6 +24,30 @@ t.test('a line is one JSON object with level by name, ISO time, pid and worker',
   t.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   t.equal(lines.length, 1);
   t.ok(lines[0]?.endsWith('}\n') && lines[0].indexOf('\n') === lines[0].length - 1);
+  t.end();
+});
+
+t.test('of lines that repeat one error, ten are written in a minute, and then how many were left out', (t) => {
+  const { log, lines } = capture();
+  const error = new Error('the store is gone');
+  for (let n = 0; n < 25; n++) log.child({ n }).error({ err: error, environment: `env_${n}` }, 'a task failed');
+  t.equal(lines.length, 10);
+  log.error({ err: error }, 'another task failed');
+  log.error({ err: new Error('another') }, 'a task failed');
+  for (let n = 0; n < 15; n++) log.error({ environment: `env_${n}` }, 'a task failed');
+  for (let n = 0; n < 3; n++) log.error({ err: error, requestId: `${n}` }, 'a task failed');
+  t.equal(lines.length, 30, 'others are not counted with them, and those of requests are all written');
+
+  let now = 0;
+  const repeated = new RepeatedErrors(() => now);
+  const admitted = (): (number | undefined)[] =>
+    Array.from({ length: 12 }, () => repeated.admit(error, 'a task failed')?.left);
+  const first = [...Array<number>(10).fill(0), undefined, undefined];
+  t.strictSame(admitted(), first);
+  now += 59_999;
+  t.equal(repeated.admit(error, 'a task failed'), null);
+  now += 1;
+  t.strictSame(admitted(), [3, ...first.slice(1)]);
   t.end();
 });
 

@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { readableLine } from './readable-lines.ts';
+import { RepeatedErrors } from './repeated-errors.ts';
 
 /** The logger of pino. Modules import it from here, so that only this file names pino. */
 export type { Logger } from 'pino';
@@ -26,6 +27,9 @@ export interface LogOptions {
  * synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished line,
  * wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
  *
+ * Of lines with the same message and the same error, ten are written in a minute; the next one after that says how many
+ * were left out, in `leftOut`. Lines about requests (`requestId`) are all written.
+ *
  * Lines that cannot be written, such as on a full disk, are kept up to 1 MB and written with a later line that can be;
  * further ones are dropped, and a line says how many.
  */
@@ -36,7 +40,7 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
       base: { pid: process.pid, worker: name },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: redact },
+      hooks: { streamWrite: redact, logMethod: limitRepeated(new RepeatedErrors()) },
     },
     destination ??
       destinationOf(output, (dropped) =>
@@ -44,6 +48,25 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
       ),
   );
   return log;
+}
+
+/** Leaves out lines that repeat one error too often. */
+function limitRepeated(repeated: RepeatedErrors): NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> {
+  return function limited(args, method) {
+    const [fields, message] = args as readonly unknown[];
+    if (
+      typeof fields !== 'object' ||
+      fields === null ||
+      !('err' in fields) ||
+      'requestId' in fields ||
+      typeof message !== 'string'
+    )
+      return method.apply(this, args);
+    const admitted = repeated.admit(fields.err, message);
+    if (admitted === null) return;
+    if (admitted.left === 0) return method.apply(this, args);
+    method.apply(this, [{ ...fields, leftOut: admitted.left }, message] as unknown as typeof args);
+  };
 }
 
 /** @param onDropped called with the number of dropped lines when lines can be written again */
