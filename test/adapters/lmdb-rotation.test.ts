@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StoreBounds } from '../../src/adapters/lmdb/bounds.ts';
 import { copyStore, inspectStore } from '../../src/adapters/lmdb/backup.ts';
 import { copyLog, sealLog } from '../../src/adapters/lmdb/engine/commit-log.ts';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
+import { closeRemovedLocks } from '../../src/adapters/lmdb/env/opening-lock.ts';
 import { makeLog } from '../../src/adapters/lmdb/env/log-file.ts';
 import { rotateLog } from '../../src/adapters/lmdb/engine/log-rotation.ts';
 import { Snapshots } from '../../src/adapters/lmdb/engine/snapshots.ts';
@@ -57,6 +58,15 @@ const logs = (path: string): string[] =>
     .filter((name) => name.startsWith('log'))
     .sort();
 const bytesOf = (path: string): number => storeFiles(path).reduce((sum, file) => sum + statSync(file).size, 0);
+
+/** What a symbolic link leads to; empty if it is gone. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
 
 /** Calls `maintain` until `check` holds. */
 async function maintainUntil(store: LmdbStore, check: () => boolean | Promise<boolean>): Promise<void> {
@@ -245,6 +255,44 @@ t.test(
     t.equal(await other.lastSeq('env'), 5);
     t.equal(logs(path).join(), 'log-2', 'no log is created again');
     t.notOk(existsSync(join(path, 'removed-log-7')), 'an interrupted removal is finished');
+    await Promise.all([rotator.log.close(), rotator.root.close()]);
+  },
+);
+
+t.test(
+  'a process closes all files of logs that were replaced: the opening locks after a minute, at the next rotation',
+  { skip: existsSync('/proc/self/fd') ? false : 'needs /proc' },
+  async (t) => {
+    const path = t.testdir();
+    const begun = performance.now();
+    const peer = await opened(t, path);
+    const rotator = await openDatabase(path);
+    const view = new StoreView(rotator);
+    const snapshots = new Snapshots(rotator);
+    const removedFiles = (): string[] =>
+      readdirSync('/proc/self/fd').flatMap((fd) => {
+        const target = linkOf(`/proc/self/fd/${fd}`);
+        return target.startsWith(path) && target.endsWith(' (deleted)') ? [target] : [];
+      });
+    const rotate = async (): Promise<void> => {
+      await rotateLog(rotator, view);
+      await write(peer, 0, 1, 10);
+      snapshots.removeReplaced();
+    };
+    for (let i = 0; i < 3; i++) await rotate();
+    await until(() => removedFiles().every((file) => file.includes('/opening/')));
+    const before = removedFiles().length;
+    t.ok(before > 0, 'a process that has begun to open one may still use its lock');
+    closeRemovedLocks(begun);
+    closeRemovedLocks(begun + 59_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.equal(removedFiles().length, before);
+    await until(() => {
+      closeRemovedLocks(performance.now() + 61_000);
+      return removedFiles().length === 0;
+    });
+    await rotate();
+    t.equal((await (await opened(t, path)).range('p/0')).length, 1);
     await Promise.all([rotator.log.close(), rotator.root.close()]);
   },
 );

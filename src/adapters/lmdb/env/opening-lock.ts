@@ -13,12 +13,20 @@ import { OPENING_FOLDER } from './store-files.ts';
 /** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
 const OPEN_TIMEOUT_MS = 30_000;
 const POLL_MS = 1;
+/** For how long a lock stays open after its folder is gone, in milliseconds: longer than an opening takes. */
+const GONE_MS = 60_000;
 const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false } as const;
 
-/** The LMDB environment of an opening lock, and the pending commits of this process that share the lock. */
+/** The LMDB environment of an opening lock in this process. */
 interface LockState {
   readonly lmdbEnv: RootDatabase;
+  readonly folder: string;
+  /** Pending commits that share the lock. */
   commits: number;
+  /** How many objects of the lock have not been closed. */
+  users: number;
+  /** When its folder was first seen to be removed (`performance.now()`); undefined before that. */
+  goneAt?: number;
 }
 
 /** The LMDB environments of opening locks that this process has open, by device and inode of their lock file. */
@@ -38,10 +46,11 @@ const states = new Map<string, LockState>();
  * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A
  * process that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both
  * when the process is killed. What a power cut has left of its file is repaired before it is opened (empty-env.ts).
- * Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and opens it once
- * only: LMDB must not open an LMDB environment twice, since closing one file descriptor gives up all file locks. The
- * name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The file
- * is renamed instead of created, because a worker must be able to start on a full disk.
+ * Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, or some time after
+ * its folder was removed (`closeRemovedLocks`), and opens it once only: LMDB must not open an LMDB environment twice,
+ * since closing one file descriptor gives up all file locks. The name of a file tells commits that an opening is in
+ * progress, because they can check that in a microsecond. The file is renamed instead of created, because a worker must
+ * be able to start on a full disk.
  */
 export class OpeningLock {
   readonly #state: LockState;
@@ -54,6 +63,7 @@ export class OpeningLock {
     const folder = join(path, OPENING_FOLDER);
     makeFolderSync(folder);
     this.#state = stateIn(folder);
+    this.#state.users++;
     this.#idle = join(folder, 'idle');
     this.#busy = join(folder, 'busy');
   }
@@ -111,6 +121,7 @@ export class OpeningLock {
    */
   async closing(close: () => Promise<void>): Promise<void> {
     await awaken(this.#state.lmdbEnv.transaction(close));
+    this.#state.users--;
   }
 
   /** Frees the reader slots of processes that have ended; returns how many there were. */
@@ -175,12 +186,31 @@ export class OpeningLock {
   }
 }
 
+/**
+ * Closes the LMDB environments of locks whose folders have been removed, as those of replaced logs are, and that were
+ * seen so a minute ago: no process can open them any more then, but for one that had begun before that. Returns before
+ * they are closed. Called whenever a process opens another one, and by tests.
+ *
+ * @param now in milliseconds, as `performance.now()`
+ */
+export function closeRemovedLocks(now: number): void {
+  for (const [id, state] of states) {
+    if (state.users > 0 || state.commits > 0 || lockFileId(state.folder) === id) continue;
+    state.goneAt ??= now;
+    if (now - state.goneAt < GONE_MS) continue;
+    states.delete(id);
+    // If it stayed open, it would take three file descriptors.
+    state.lmdbEnv.close().catch(() => {});
+  }
+}
+
 function stateIn(folder: string): LockState {
   const opened = states.get(lockFileId(folder));
   if (opened !== undefined) return opened;
+  closeRemovedLocks(performance.now());
   checkAccess(folder);
   repairEmptyEnv(folder, OPTIONS);
-  const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), commits: 0 };
+  const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), folder, commits: 0, users: 0 };
   states.set(lockFileId(folder), state);
   return state;
 }
