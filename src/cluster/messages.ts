@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { MetricsReport } from '../observability/metrics.ts';
-import type { Publication } from '../ports/bus.ts';
+import { isStreamPosition, type Publication } from '../ports/bus.ts';
 import type { BusMessages } from '../ports/bus-messages.ts';
 
 /** The role of a worker process: serve clients, or background work. */
@@ -113,12 +113,6 @@ export function readMessage(raw: unknown): Message | null {
   const check = wellFormed[raw['type'] as MessageType];
   const data = raw['data'];
   return check(isFields(data) ? data : {}) ? (raw as unknown as Message) : null;
-}
-
-function isStreamPosition(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  const [stream, seq] = value as unknown[];
-  return typeof stream === 'string' && (seq === null || typeof seq === 'number');
 }
 
 function isListening({ announcements, publications }: Fields): boolean {

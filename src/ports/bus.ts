@@ -20,6 +20,13 @@ export interface Subscription {
 /** The streams that have grown, with their last positions; null if any stream may have grown. */
 export type Announcement = Growth | null;
 
+/** Whether a value that was received is a stream with its last position, null for an end, as announcements carry them. */
+export function isStreamPosition(value: unknown): value is [stream: string, seq: number | null] {
+  if (!Array.isArray(value)) return false;
+  const [stream, seq] = value as unknown[];
+  return typeof stream === 'string' && (seq === null || typeof seq === 'number');
+}
+
 /**
  * The Bus carries announcements and publications between the processes of a cluster; a process does not receive its
  * own. An announcement says which event streams have grown by flushed commits, and how far, so that the others look for

@@ -1,4 +1,4 @@
-import type { Announcement, Publication } from '../../ports/bus.ts';
+import { type Announcement, isStreamPosition, type Publication } from '../../ports/bus.ts';
 
 // A server that carries messages passes on whatever is sent on its channels: also what another version of Collab sends
 // during a rolling upgrade, and another program. None of it may end this process.
@@ -11,7 +11,7 @@ export function announcementText(announcement: Announcement): string {
 /** The announcement of a text; null, any stream may have grown, for one that cannot be understood. */
 export function readAnnouncement(text: string): Announcement {
   const streams = parsed(text);
-  return Array.isArray(streams) && streams.every(isGrowth) ? new Map(streams) : null;
+  return Array.isArray(streams) && streams.every(isStreamPosition) ? new Map(streams) : null;
 }
 
 /** The texts that a JSON array has; none of a text that is no such array. */
@@ -24,10 +24,6 @@ export function readTexts(text: string): readonly string[] {
 export function readPublications(text: string): readonly Publication[] {
   const pairs = parsed(text);
   return Array.isArray(pairs) ? pairs.filter(isPair).map(([topic, text]) => ({ topic, text })) : [];
-}
-
-function isGrowth(value: unknown): value is [stream: string, seq: number | null] {
-  return Array.isArray(value) && typeof value[0] === 'string' && (value[1] === null || typeof value[1] === 'number');
 }
 
 function isPair(value: unknown): value is [topic: string, text: string] {
