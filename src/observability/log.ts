@@ -65,7 +65,7 @@ function limitRepeated(repeated: RepeatedErrors): NonNullable<NonNullable<Logger
     const admitted = repeated.admit(fields.err, message);
     if (admitted === null) return;
     if (admitted.left === 0) return method.apply(this, args);
-    method.apply(this, [{ ...fields, leftOut: admitted.left }, message] as unknown as typeof args);
+    method.call(this, { ...fields, leftOut: admitted.left }, message);
   };
 }
 
