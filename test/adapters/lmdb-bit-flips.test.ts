@@ -5,7 +5,7 @@ import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
+import type { UserActor } from '../../src/domain/access/actor.ts';
 import { createThread } from '../../src/domain/comments/threads.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { beginUpload } from '../../src/domain/files/uploads.ts';
@@ -17,6 +17,7 @@ import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { contentOf } from '../helpers/data-content.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { backendOf } from '../helpers/backend-of.ts';
 
 /** How many bits are flipped, each in a copy of its own; set FLIPS for more, and FLIP_SEED for others. */
 const FLIPS = Number(process.env['FLIPS'] ?? 30 * CRASH_FACTOR);
@@ -33,14 +34,7 @@ async function writeData(path: string): Promise<void> {
   const blobs = new LocalBlobs({ path: join(path, 'files'), minFreeBytes: 0 });
   const ctx = { store, blobs, shared: new MemoryShared(), clock: systemClock, media: new LocalMedia() };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
-  const backend: BackendActor = {
-    kind: 'backend',
-    environment,
-    keyId: 'key_1',
-    scope: 'full',
-    rooms: null,
-    via: 'rest',
-  };
+  const backend = backendOf(environment);
   const ann: UserActor = {
     kind: 'user',
     environment,

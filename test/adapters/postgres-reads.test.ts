@@ -2,7 +2,6 @@ import t, { type Test } from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { Connection } from '../../src/adapters/postgres/connection.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/adapters/postgres/store/store.ts';
-import type { BackendActor } from '../../src/domain/access/actor.ts';
 import { createComment } from '../../src/domain/comments/comments.ts';
 import { createThread } from '../../src/domain/comments/threads.ts';
 import type { Context } from '../../src/domain/context.ts';
@@ -16,6 +15,7 @@ import type { Transaction } from '../../src/ports/store.ts';
 import { storeSweeps } from '../../src/workers/background/sweeps.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+import { backendOf } from '../helpers/backend-of.ts';
 
 /** The round trips that `work` takes. */
 async function tripsOf(t: Test, work: () => Promise<unknown>): Promise<number> {
@@ -189,14 +189,7 @@ const cases: Readonly<Record<string, Case>> = {
   'notifications of many comments take as few round trips as those of some': async (t, store) => {
     const ctx: Context = { store, shared: new MemoryShared(), clock: systemClock };
     const environment = await createEnvironment(ctx, { slug: 'notified' });
-    const actor: BackendActor = {
-      kind: 'backend',
-      environment,
-      keyId: 'key_1',
-      scope: 'full',
-      rooms: null,
-      via: 'rest',
-    };
+    const actor = backendOf(environment);
     for (const userId of ['ann', 'bob', 'cy']) await putUser(ctx, actor, userId, { name: userId });
     const notified = async (threads: number): Promise<number> => {
       const since = await store.lastSeq(streamOf(environment));

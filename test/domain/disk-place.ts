@@ -8,6 +8,7 @@ import { ManualClock } from '../doubles/manual-clock.ts';
 import { newShared } from '../helpers/new-shared.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { START } from './world.ts';
+import { backendOf } from '../helpers/backend-of.ts';
 
 /** An environment in a store on disk, which bounds commits, and a backend with a full key. */
 export interface DiskPlace {
@@ -27,6 +28,6 @@ export async function createDiskPlace(t: Test, settings: Partial<EnvironmentSett
   return {
     ctx,
     clock,
-    backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' },
+    backend: backendOf(environment),
   };
 }

@@ -17,6 +17,7 @@ import type { Comment } from '../../src/model/comment.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
+import { backendOf } from '../helpers/backend-of.ts';
 
 /** An environment with the users ann and bob, and the contexts of two workers. */
 export interface World {
@@ -45,14 +46,7 @@ export async function createWorld(t: Test): Promise<World> {
   t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
   const ctx: Context = { store, shared, clock, crdt, passwordLn: CHEAP_LN };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
-  const backend: BackendActor = {
-    kind: 'backend',
-    environment,
-    keyId: 'key_1',
-    scope: 'full',
-    rooms: null,
-    via: 'rest',
-  };
+  const backend = backendOf(environment);
   const user = (userId: string): UserActor => ({
     kind: 'user',
     environment,

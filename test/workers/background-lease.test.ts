@@ -4,7 +4,6 @@ import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/shutdown.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { BackendActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts';
@@ -27,6 +26,7 @@ import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { newShared } from '../helpers/new-shared.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { backendOf } from '../helpers/backend-of.ts';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
@@ -228,14 +228,7 @@ t.test(
     const ctx: Context = { store, shared: newShared(clock), clock };
     const environment = await createEnvironment(ctx, { slug: 'dev' });
     const stream = streamOf(environment);
-    const backend: BackendActor = {
-      kind: 'backend',
-      environment,
-      keyId: 'key_1',
-      scope: 'full',
-      rooms: null,
-      via: 'rest',
-    };
+    const backend = backendOf(environment);
     const world = { ctx, backend };
     for (const userId of ['ann', 'bob']) await putUser(ctx, backend, userId, { name: userId });
     const isSaved = async (): Promise<boolean> => {
