@@ -77,7 +77,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     for (const pid of cluster.pids('web')) process.kill(pid, 'SIGKILL');
     await page.getByText('Your session has ended. Sign in again, or reload the page.').waitFor();
     await page.getByRole('button', { name: 'Dismiss' }).click();
-    t.equal(await page.getByRole('alert').count(), 0);
+    t.strictSame(await page.getByRole('alert').allTextContents(), []);
     await notConnected(t, page, 'Your session has ended. Sign in again, or reload the page.');
     await field(page).press('Enter');
     await page.getByText('Your session has ended.').waitFor();
