@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asBinary, open, type Database as Table } from 'lmdb';
+import { asBinary, type Database as Table } from 'lmdb';
 import { messageOf } from '../../lib/thrown.ts';
 import { DataError } from '../../model/errors.ts';
 import { syncTree } from '../../lib/files/durable-files.ts';
@@ -11,6 +11,7 @@ import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, ta
 import { storeErrorOf } from './env/commit-failure.ts';
 import { checkAccess } from './env/file-check.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
+import { openFile } from './env/open-file.ts';
 import type { StoreBounds } from './bounds.ts';
 import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
@@ -98,7 +99,7 @@ async function renew(
   await checkpointCopy(path, bounds);
   const epoch = randomBytes(8).toString('hex');
   checkAccess(path);
-  const root = open({ ...OPTIONS, path, maxDbs: 8 });
+  const root = openFile({ ...OPTIONS, path, maxDbs: 8 });
   try {
     const { meta, table } = openTables(root);
     change({
@@ -140,7 +141,7 @@ async function explaining<T>(path: string, work: () => Promise<T>): Promise<T> {
 async function inspect(path: string, onRecord: RecordListener): Promise<StoreSummary> {
   const file = join(path, STORE_FILE);
   const { size: bytes } = await stat(file);
-  const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
+  const root = openFile({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
   try {
     const tables = openTables(root);
     const format = JSON.parse(tables.meta.get('format') ?? '{}') as { version?: number; epoch?: string };

@@ -1,7 +1,7 @@
 import { chmodSync, renameSync, rmSync, statSync } from 'node:fs';
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { open, type Database as Table, type RootDatabase } from 'lmdb';
+import type { Database as Table, RootDatabase } from 'lmdb';
 import { syncPathSync } from '../../lib/files/durable-files.ts';
 import { otherLockHolders } from '../../lib/files/file-locks.ts';
 import { DataError } from '../../model/errors.ts';
@@ -10,6 +10,7 @@ import { FORMAT_VERSION } from './env/database.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
 import { checkAccess, checkDatabaseFile } from './env/file-check.ts';
 import { countOpen, isOpenHere } from './env/open-envs.ts';
+import { openFile } from './env/open-file.ts';
 import { OpeningLock } from './env/opening-lock.ts';
 import { otherReaders } from './env/readers.ts';
 import { COMPACT_BYTES, COPY_FOLDER, DATA_FILE, LOCK_FILE } from './env/store-files.ts';
@@ -91,7 +92,7 @@ async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOp
 }
 
 function openTables(path: string, options: { readonly noSync?: true }): Tables {
-  const root = open({ ...OPTIONS, ...options, path, maxDbs: 8 });
+  const root = openFile({ ...OPTIONS, ...options, path, maxDbs: 8 });
   return { root, tables: TABLES.map((name) => root.openDB<Buffer, string>(name, { encoding: 'binary' })) };
 }
 

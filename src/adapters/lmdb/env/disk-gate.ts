@@ -19,8 +19,8 @@ type State = { readonly kind: 'open' | 'untried' } | { readonly kind: 'refusing'
  * Lets no commit go to LMDB while the disk refuses writes: tries a small file first, before the first commit of a
  * process and before the next one after a failure.
  *
- * lmdb-js 3.5.6 writes the message about a page that could not be written into 100 bytes, which are too few with some
- * numbers: then the process ends by SIGABRT. So only the first commit on a disk that begins to fail may meet that.
+ * A commit that LMDB begins on such a disk costs more than the file, prints a line to standard error, and can end the
+ * process where `shortenPageWriteMessage` has no effect.
  */
 export class DiskGate {
   readonly #folder: string;

@@ -10,8 +10,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabaseOptions } from 'lmdb';
+import type { RootDatabaseOptions } from 'lmdb';
 import { isEmptyDatabase } from './file-check.ts';
+import { openFile } from './open-file.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
@@ -44,7 +45,7 @@ function newDatabase(folder: string, options: RootDatabaseOptions): Buffer {
   const path = mkdtempSync(join(folder, 'new-'));
   try {
     // Nothing is committed, so closing it need not be awaited.
-    void open({ ...options, path }).close();
+    void openFile({ ...options, path }).close();
     return readFileSync(join(path, DATA_FILE));
   } finally {
     rmSync(path, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import type { Key, RootDatabase, RootDatabaseOptionsWithPath } from 'lmdb';
 import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { makeFolderSync } from '../../../lib/files/make-folder.ts';
 import { awaken } from '../../../lib/process/lost-wake-ups.ts';
@@ -8,8 +8,8 @@ import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
 import { DiskGate } from './disk-gate.ts';
 import { checkAccess, checkDatabaseFile } from './file-check.ts';
 import { countOpen, isOpenHere } from './open-envs.ts';
+import { openFile } from './open-file.ts';
 import { OpeningLock } from './opening-lock.ts';
-import { quietFailures } from './quiet-failures.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
@@ -89,7 +89,6 @@ function openGuarded<V, K extends Key, T>(
   options: RootDatabaseOptionsWithPath & { path: string },
   openTables: (root: RootDatabase<V, K>) => T,
 ): T {
-  quietFailures();
   makeFolderSync(options.path);
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
@@ -98,7 +97,7 @@ function openGuarded<V, K extends Key, T>(
   const lock = new OpeningLock(options.path);
   const gate = new DiskGate(options.path, options.noSync !== true);
   return lock.exclusive(() => {
-    const root = open<V, K>(options);
+    const root = openFile<V, K>(options);
     const uncount = countOpen(options.path);
     explainFailures(root, () => endProcess(file));
     const tables = openTables(root);

@@ -1,12 +1,13 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
+import type { RootDatabase } from 'lmdb';
 import { makeFolderSync } from '../../../lib/files/make-folder.ts';
 import { allowWaking, awaken } from '../../../lib/process/lost-wake-ups.ts';
 import { DataError } from '../../../model/errors.ts';
 import { repairEmptyEnv } from './empty-env.ts';
 import { checkAccess } from './file-check.ts';
 import { lockFileId } from './open-envs.ts';
+import { openFile } from './open-file.ts';
 import { otherReaders } from './readers.ts';
 import { OPENING_FOLDER } from './store-files.ts';
 
@@ -210,7 +211,7 @@ function stateIn(folder: string): LockState {
   closeRemovedLocks(performance.now());
   checkAccess(folder);
   repairEmptyEnv(folder, OPTIONS);
-  const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), folder, commits: 0, users: 0 };
+  const state = { lmdbEnv: openFile({ ...OPTIONS, path: folder }), folder, commits: 0, users: 0 };
   states.set(lockFileId(folder), state);
   return state;
 }
