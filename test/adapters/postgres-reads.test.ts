@@ -157,13 +157,32 @@ const cases: Readonly<Record<string, Case>> = {
       store.poll();
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    await new Promise((resolve) => setTimeout(resolve, 460));
+    await new Promise((resolve) => setTimeout(resolve, 660));
     const statements = t.capture(Connection.prototype, 'run', Connection.prototype.run);
     await store.get('p', 'k');
     const sent = statements().map(({ args: [sql] }) => sql);
     statements.restore();
     t.equal(sent.length, 1);
     t.match(sent[0], /pg_current_snapshot/);
+  },
+
+  'checks of open sockets take all looks for events along while nothing changes': async (t, store) => {
+    store.follow(() => {});
+    for (let i = 0; i < 12; i++) {
+      store.poll();
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    const polls = setInterval(() => store.poll(), 250);
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    const statements = t.capture(Connection.prototype, 'run', Connection.prototype.run);
+    await store.get('p', 'k');
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    await store.get('p', 'k');
+    clearInterval(polls);
+    const sent = statements().map(({ args: [sql] }) => sql);
+    statements.restore();
+    t.equal(sent.length, 2, 'every 900 ms, as the sockets are checked');
+    for (const sql of sent) t.match(sql, /pg_current_snapshot/);
   },
 
   'an announced event takes one round trip': async (t, store, peer) => {

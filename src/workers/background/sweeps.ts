@@ -36,10 +36,7 @@ export async function maintain({ operations, shared }: Context): Promise<void> {
 
 /** The sweeps that every background worker does: each may do them at the same time as others. */
 export function ownSweeps(ctx: Context): readonly Sweep[] {
-  return [
-    { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
-    { name: 'shared memory', everyMs: MINUTE, run: () => ctx.shared.sweep(IDLE_WINDOW_MS) },
-  ];
+  return [{ name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) }];
 }
 
 /**
@@ -54,7 +51,7 @@ async function together(ctx: Context, work: (environment: Environment) => Promis
   }
 }
 
-/** The sweeps of records and files, which one background worker at a time does. */
+/** The sweeps of records, files and shared memory, which one background worker at a time does. */
 export function storeSweeps(
   ctx: Context,
   { events }: Pick<Config, 'events'>,
@@ -71,6 +68,7 @@ export function storeSweeps(
           return trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
         }),
     },
+    { name: 'shared memory', everyMs: MINUTE, run: () => ctx.shared.sweep(IDLE_WINDOW_MS) },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
     {
       name: 'removal of deleted rooms',

@@ -20,7 +20,7 @@ declare
   _most int := 0;
 begin
   select coalesce(_given, date_part('epoch', clock_timestamp()) * 1000 + c.ahead) into _now from collab.shared_clock c;
-  -- All nodes sweep, once a minute each.
+  -- Two workers may sweep at once while one takes the background work over from another.
   if not found or not pg_try_advisory_xact_lock(1129270349) then
     return 0;
   end if;

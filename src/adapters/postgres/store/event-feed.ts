@@ -15,10 +15,16 @@ export interface FeedSource {
 
 /** Milliseconds between a read and the poll that it causes, and at least between two polls that it causes. */
 const AFTER_READ_MS = 250;
-/** Milliseconds between two polls while nothing changes. */
-const QUIET_MS = 900;
-/** While nothing changes, a read that comes so many milliseconds after a poll takes the next one with it. */
-const TAKE_ALONG_MS = 450;
+/**
+ * Milliseconds between two polls while nothing changes: a little more than between two checks of open sockets, which
+ * take them along.
+ */
+const QUIET_MS = 950;
+/**
+ * While nothing changes, a read that comes so many milliseconds after a poll takes the next one with it: one of three
+ * ticks of the background worker.
+ */
+const TAKE_ALONG_MS = 650;
 /** Polls that find nothing until the database counts as quiet. */
 const QUIET_POLLS = 8;
 const PAGE = 1_000;

@@ -21,8 +21,18 @@ const PLACE = `left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'collab.
 const IDENTITY = `(select system_identifier from pg_control_system()) || '/' || ${PLACE}`;
 /** SQL of what changes when the database is another one than before, or another process has found that it is. */
 export const INCARNATION = `${PLACE} || '/' || (select value from collab.meta where name = 'epoch')`;
+/**
+ * SQL of the columns that `incarnationOf` makes the same text of, of the row `m` of `collab.meta` that is named "epoch":
+ * to put them together costs the server as much as to find them, and a look for events comes every second.
+ */
+export const INCARNATION_COLUMNS = 'pg_walfile_name(pg_current_wal_lsn()), m.tableoid, m.value';
 /** Makes the next store that opens begin a new epoch. */
 export const FORGET_IDENTITY = `update collab.meta set value = '' where name = 'identity'`;
+
+/** The incarnation from its columns, as `INCARNATION` gives it. */
+export function incarnationOf([file, table, epoch]: readonly (string | null | undefined)[]): string {
+  return `${file?.slice(0, 8)}/${table}/${epoch}`;
+}
 
 /** What a store knows of its database. */
 export interface Identity {

@@ -1,5 +1,5 @@
 import { quote } from '../connection.ts';
-import { INCARNATION } from './identity.ts';
+import { INCARNATION_COLUMNS, incarnationOf } from './identity.ts';
 import type { Query } from './query-batch.ts';
 
 /** What a look for events has found. */
@@ -34,13 +34,13 @@ export class Snapshot {
 /** Looks for the streams that have changed since a snapshot. One statement, so that all of it is of one moment. */
 export const lookQuery: Query<Snapshot, Look> = {
   sql: ([since = new Snapshot('')]) =>
-    `select pg_current_snapshot(), ${INCARNATION}, s.stream, s.last_seq, s.ended
-      from (select) now left join collab.streams s on ${since.hides('s.commit')}`,
+    `select pg_current_snapshot(), ${INCARNATION_COLUMNS}, s.stream, s.last_seq, s.ended
+      from collab.meta m left join collab.streams s on ${since.hides('s.commit')} where m.name = 'epoch'`,
   answers: (rows) => {
-    const [snapshot, incarnation] = rows[0] ?? [];
-    const changed = rows.flatMap(([, , stream, last, ended]) =>
+    const [snapshot, ...incarnation] = rows[0]?.slice(0, 4) ?? [];
+    const changed = rows.flatMap(([, , , , stream, last, ended]) =>
       stream === null || stream === undefined ? [] : [{ stream, last: ended === 't' ? null : Number(last) }],
     );
-    return [{ snapshot: new Snapshot(snapshot ?? ''), incarnation: incarnation ?? '', changed }];
+    return [{ snapshot: new Snapshot(snapshot ?? ''), incarnation: incarnationOf(incarnation), changed }];
   },
 };
