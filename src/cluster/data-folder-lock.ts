@@ -109,8 +109,8 @@ async function republishFile(path: string, dead: LockHolder, temporary: string, 
 
 /** Writes a temporary file and publishes it; false if the target exists already. */
 function publishFile(temporary: string, content: string, publish: () => void): boolean {
-  writeNamedSync(temporary, content, { mode: 0o600 });
   try {
+    writeNamedSync(temporary, content, { mode: 0o600 });
     publish();
     return true;
   } catch (error) {

@@ -8,6 +8,7 @@ import { coreLine } from './core-line.ts';
 import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
 import { type DataLock, lockDataFolder } from './data-folder-lock.ts';
+import { withReserve } from './disk-reserve.ts';
 import type { Role } from './messages.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { Supervisor } from './supervisor.ts';
@@ -60,7 +61,7 @@ export interface Primary {
  */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const { config, prepare } = options;
-  const lock = await lockDataFolder(config.dataDir);
+  const lock = await withReserve(config.dataDir, () => lockDataFolder(config.dataDir));
   let metrics: MetricsServer | null = null;
   try {
     const port = await findFreePort(config.host, config.port, lock.tookOver ? ORPHANS_MS : 0);

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { removeServerFile, writeServerFile } from '../../src/cli/shared/running-server.ts';
+import { publishServer, removeServerFile } from '../../src/cli/shared/running-server.ts';
 import { nodeSupport } from '../../src/cli/node-version.ts';
 import { collab as collabApart, type Server, startCollab, startServer } from '../helpers/cli.ts';
 import { collab, collabJson } from '../helpers/command.ts';
@@ -324,14 +324,13 @@ t.test('a first start that is interrupted shows the keys', async (t) => {
   t.match(isReady ? lines.join('\n') : server.errors(), /^secret key +sk_default_/m);
 });
 
-t.test('the server.json of another server is not removed', (t) => {
+t.test('the server.json of another server is not removed', async (t) => {
   const dataDir = tempFolder(t);
   const running = { address: 'http://127.0.0.1:1', workers: 1, startedAt: '2026-01-02T03:04:05.678Z' };
-  writeServerFile(dataDir, { pid: process.pid + 1, ...running });
+  await publishServer(dataDir, { pid: process.pid + 1, ...running });
   removeServerFile(dataDir);
   t.ok(existsSync(join(dataDir, 'server.json')));
-  writeServerFile(dataDir, { pid: process.pid, ...running });
+  await publishServer(dataDir, { pid: process.pid, ...running });
   removeServerFile(dataDir);
   t.notOk(existsSync(join(dataDir, 'server.json')));
-  t.end();
 });

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
@@ -181,3 +181,30 @@ t.test('a server started below storage.minFreeMb serves reads, refuses writes an
   t.match(await ask(full, 'GET', '/rooms/lobby/threads'), { status: 200, text: /"commentCount":1/ });
   t.equal((await ask(full, 'GET', '//readyz')).status, 503);
 });
+
+t.test(
+  'a server starts on a completely full disk, after a stop and after kills, and serves reads',
+  { skip: noSmallDisk },
+  async (t) => {
+    const disk = smallDisk(t, 40);
+    const folder = await initFolder({ dataDir: join(disk.path, 'data') });
+    t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+    const first = await startCluster({ folder });
+    await ask(first, 'PUT', '/users/ann', { name: 'Ann' });
+    await first.stop();
+    for (let round = 0; round < 4; round++) {
+      disk.fill();
+      const server = await startCluster({ folder });
+      t.match(await ask(server, 'GET', '/users/ann'), { status: 200, text: /Ann/ });
+      t.match(await ask(server, 'PUT', '/users/bob', { name: 'Bob' }), { status: 500, code: 'storage_full' });
+      t.match(await collabJson(t, ['status', '--dir', folder.dir]), { running: true, address: server.url });
+      await (round % 2 === 0 ? server.kill() : server.stop());
+      const left = readdirSync(join(disk.path, 'data')).filter((name) => name.startsWith('collab.lock.'));
+      t.strictSame(left, [], 'no file of an attempt to lock is left');
+    }
+    disk.empty();
+    const last = await startCluster({ folder });
+    t.teardown(() => last.kill());
+    t.match(await ask(last, 'PUT', '/users/bob', { name: 'Bob' }), { status: 200 });
+  },
+);

@@ -1,7 +1,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockHolder } from '../../cluster/data-folder-lock.ts';
+import { reserveSpace, withReserve } from '../../cluster/disk-reserve.ts';
 import { writeNamedSync } from '../../lib/files/named-writes.ts';
+import { messageOf } from '../../lib/thrown.ts';
 
 /** The contents of server.json: how other commands reach the running server. */
 export interface RunningServer {
@@ -16,9 +18,33 @@ export interface RunningServer {
 
 const FILE = 'server.json';
 
-/** Writes server.json. The caller has locked the data folder. */
-export function writeServerFile(dataDir: string, running: RunningServer): void {
-  writeNamedSync(join(dataDir, FILE), `${JSON.stringify(running)}\n`, { mode: 0o600 });
+/** How often server.json is tried again on a disk that refuses it, in milliseconds. */
+const RETRY_MS = 5_000;
+
+/**
+ * Writes server.json, and reserves space for the next start. The caller has locked the data folder. If the disk refuses
+ * the file, says so on standard error, because the server serves all the same, and tries again until it is written.
+ */
+export async function publishServer(dataDir: string, running: RunningServer): Promise<void> {
+  const write = (): void => writeNamedSync(join(dataDir, FILE), `${JSON.stringify(running)}\n`, { mode: 0o600 });
+  try {
+    await withReserve(dataDir, write);
+    reserveSpace(dataDir);
+  } catch (error) {
+    process.stderr.write(
+      `collab: ${messageOf(error)}. The server runs, but other commands do not find its address until the disk has space.\n`,
+    );
+    const retry = setInterval(() => {
+      try {
+        write();
+        clearInterval(retry);
+        reserveSpace(dataDir);
+      } catch {
+        // The disk still refuses.
+      }
+    }, RETRY_MS);
+    retry.unref();
+  }
 }
 
 /** Removes server.json if this process wrote it. A server that has taken over the folder keeps its own. */

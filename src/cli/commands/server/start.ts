@@ -3,6 +3,7 @@ import { firstLine } from '../../../lib/thrown.ts';
 import type { startPrimary as StartPrimary } from '../../../app.ts';
 import type { Primary, Ready } from '../../../cluster/primary.ts';
 import { coreLine } from '../../../cluster/core-line.ts';
+import { reserveSpace } from '../../../cluster/disk-reserve.ts';
 import { findFreePort, metricsOptions } from '../../../cluster/free-port.ts';
 import { hasStoreInFolder } from '../../../config/engines.ts';
 import type { Config } from '../../../config/schema.ts';
@@ -15,7 +16,7 @@ import { loadFolderConfig } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { toInvokedCommand, printResult } from '../../terminal/output.ts';
 import { shellWord } from '../../../lib/shell-word.ts';
-import { removeServerFile, writeServerFile } from '../../shared/running-server.ts';
+import { publishServer, removeServerFile } from '../../shared/running-server.ts';
 import { FIRST_ENVIRONMENT } from '../../setup/first-environment.ts';
 import type { Setup } from '../../setup/setup.ts';
 import { keysText, curlPostThread, curlPutUser } from '../../setup/first-steps.ts';
@@ -79,7 +80,7 @@ async function start(
   if (ready === null) showKeys();
   else {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
-    writeServerFile(config.dataDir, {
+    await publishServer(config.dataDir, {
       pid: process.pid,
       address: ready.url,
       workers: ready.webWorkers,
@@ -90,6 +91,7 @@ async function start(
   }
   process.exitCode = await server.ended;
   removeServerFile(config.dataDir);
+  reserveSpace(config.dataDir);
 }
 
 /** Starts the server and waits until it is ready; `ready` is null if it was stopped before that. */
