@@ -56,3 +56,35 @@ t.test('ten thousand partitions are listed in order, page by page, by all proces
     for (const name of names.slice(0, 300)) if ((await store.get(name, 'k')) !== name) t.fail(name);
   }
 });
+
+t.test(
+  'a process that was idle while the log was overwritten gets no event from before it opened the store',
+  async (t) => {
+    const path = tempFolder(t);
+    const open = async () => {
+      const store = await openLmdbStore({ path, minFreeBytes: 0, bounds: { ringRecords: 12 } });
+      t.teardown(() => store.close());
+      return store;
+    };
+    const writer = await open();
+    const emit = (stream: string) => writer.transact(async (tx) => tx.emit(stream, (seq) => `${seq}`));
+    for (const stream of ['old', 'old', 'ended']) await emit(stream);
+    await writer.checkpoint();
+    const idle = await open();
+    const received: unknown[] = [];
+    idle.follow((stream, event) => received.push([stream, event?.seq ?? null]));
+    await emit('old');
+    await emit('new');
+    await writer.transact(async (tx) => tx.endStream('ended'));
+    for (let n = 0; n < 40; n++) {
+      await writer.transact(async (tx) => tx.put('p', 'k', `${n}`));
+      await writer.checkpoint();
+    }
+    idle.poll();
+    t.strictSame(received, [
+      ['ended', null],
+      ['new', 1],
+      ['old', 3],
+    ]);
+  },
+);

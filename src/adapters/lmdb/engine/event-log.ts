@@ -123,10 +123,17 @@ export class EventLog {
     this.#chunks.trim(stream, seq);
   }
 
+  /** Notes the last event of every stream, so that `reloadFromChunks` can tell what comes later. */
+  noteLastEvents(): void {
+    this.#prepareTableRead();
+    for (const stream of this.#chunks.streams()) this.#tail(stream);
+  }
+
   /**
    * Reloads the positions of all streams from the chunks, after this process fell behind the log.
    *
-   * @returns the events that it had not seen, in order per stream; null for a stream that has ended meanwhile
+   * @returns the events that it had not seen since `noteLastEvents`, in order per stream; null for a stream that has ended
+   *   meanwhile
    */
   *reloadFromChunks(): Iterable<[stream: string, event: StoredEvent | null]> {
     const seen = new Map([...this.#tails].map(([stream, { last }]) => [stream, last]));

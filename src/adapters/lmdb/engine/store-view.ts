@@ -207,6 +207,7 @@ export class StoreView {
 
   /** As `Store.follow`. */
   follow(listener: EventListener): () => void {
+    if (!this.#delivery.hasFollowers) this.events.noteLastEvents();
     return this.#delivery.follow(listener);
   }
 
