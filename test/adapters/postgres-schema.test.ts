@@ -38,6 +38,22 @@ async function refusesOthers(t: Test, postgres: Postgres): Promise<void> {
   t.equal(postgres.sql(`select value from collab.meta where name = 'schema'`, 'newer'), '99');
 }
 
+async function stopsOthers(t: Test, postgres: Postgres): Promise<void> {
+  const url = postgres.createDatabase('raised');
+  const running = await open(url);
+  await running.transact(async (tx) => tx.put('p', 'k', 'before'));
+  // As an older program that this one can no longer run beside.
+  postgres.sql(`update collab.meta set value = '0' where name = 'compatible'`, 'raised');
+  const newer = await open(url);
+  t.not(newer.epoch, running.epoch);
+  await t.rejects(
+    running.transact(async (tx) => tx.put('p', 'k', 'after')),
+    { code: 'storage_unavailable' },
+  );
+  t.equal(await newer.get('p', 'k'), 'before');
+  await Promise.all([running.close(), newer.close()]);
+}
+
 async function showsRecords(t: Test, postgres: Postgres): Promise<void> {
   const store = await open(postgres.url);
   t.teardown(() => store.close());
@@ -128,6 +144,7 @@ t.test('the schema', { skip: skipWithout(...POSTGRES) }, async (t) => {
   for (const [name, run] of Object.entries({
     'five processes that open an empty database at once share one schema and one epoch': startsTogether,
     'a role without rights, a database in another encoding and a newer schema are refused in one line': refusesOthers,
+    'a schema that older programs cannot use stops those that run': stopsOthers,
     'views show threads and comments as JSON': showsRecords,
     'maintenance drops what nobody can read any more, and keeps the last event of each stream': maintains,
   }))

@@ -44,7 +44,7 @@ export interface Identity {
 
 /**
  * Creates or migrates the schema, and gives the store a new epoch if the database was restored or promoted since it was
- * last opened. Safe when several processes do it at once. Rejects with an `EngineError` for a server, a database or a
+ * last opened, or if older programs can no longer use the schema. Safe when several processes do it at once. Rejects with an `EngineError` for a server, a database or a
  * schema that cannot be used, or with the error of the server.
  */
 export async function prepareDatabase(pool: Pool): Promise<Identity> {
@@ -100,7 +100,7 @@ function requireKnown(found: Stored | undefined, refuse: (message: string) => En
 }
 
 function isCurrent(found: Stored): boolean {
-  return found.schema >= SCHEMA_VERSION && found.same;
+  return found.schema >= SCHEMA_VERSION && found.same && found.compatible >= COMPATIBLE_VERSION;
 }
 
 /** In one transaction, while no other process does the same. */
@@ -115,16 +115,17 @@ async function migrate(connection: Connection, refuse: (message: string) => Engi
   for (const statements of migrations.slice(found?.schema ?? 0)) await connection.run(statements, LOCKED_MS);
   if (found === undefined) await connection.run(createEventPartitions, LOCKED_MS);
   if (found === undefined || !isCurrent(found)) {
-    const sameEpoch = found?.same === true;
+    // With another epoch, running nodes that cannot use the schema find that at their next commit, and start again.
+    const keepsEpoch = found?.same === true && found.compatible >= COMPATIBLE_VERSION;
     const schema = Math.max(found?.schema ?? 0, SCHEMA_VERSION);
     const compatible = Math.max(found?.compatible ?? 0, COMPATIBLE_VERSION);
     await connection.run(
       `insert into collab.meta (name, value)
         values ('schema', '${schema}'), ('compatible', '${compatible}'), ('identity', ${IDENTITY})
-          ${sameEpoch ? '' : `, ('epoch', '${randomBytes(8).toString('hex')}')`}
+          ${keepsEpoch ? '' : `, ('epoch', '${randomBytes(8).toString('hex')}')`}
         on conflict (name) do update set value = excluded.value` +
         // Numbers of transactions of another cluster may be higher than those to come, and versions would repeat.
-        (sameEpoch ? '' : `; update collab.streams set commit = '0' where commit <> '0'`),
+        (found?.same === true ? '' : `; update collab.streams set commit = '0' where commit <> '0'`),
       LOCKED_MS,
     );
   }
