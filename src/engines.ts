@@ -112,7 +112,7 @@ export async function openMemory(config: Config, clock: Clock, worker: WorkerOpt
   if (config.shared.url === '') {
     const { openPostgresBus } = await import('./adapters/postgres/bus/bus.ts');
     const onTrouble = (message: string | null): void => {
-      if (message === null) log.info('messages of other nodes arrive');
+      if (message === null) log.info('messages between nodes arrive');
       else log.warn({ option: 'store.url' }, message);
     };
     const [shared, bus] = await Promise.all([

@@ -15,6 +15,8 @@ export interface ServerStatus {
   readonly missingPlugins?: () => number;
   /** Whether the background worker cannot start; false if absent. */
   readonly backgroundFailing?: () => boolean;
+  /** Whether messages between nodes arrive; absent where they do as long as shared memory works. */
+  readonly areMessagesArriving?: (() => boolean) | undefined;
 }
 
 /** Dependencies of the health checks. */
@@ -70,6 +72,11 @@ interface Checks {
    * arrive within a second. The server stays available.
    */
   readonly shared?: 'ok' | 'failed';
+  /**
+   * Present if messages between nodes go by notifications of PostgreSQL. `failed`: events of other nodes arrive within a
+   * second, cursors and typing do not. The server stays available.
+   */
+  readonly messages?: 'ok' | 'failed';
 }
 
 /** The part of the disk that must be free. */
@@ -121,7 +128,7 @@ export class Health {
   }
 
   async #check(): Promise<Checks> {
-    const { hasFilesInFolder, probeShared } = this.#deps;
+    const { hasFilesInFolder, probeShared, status } = this.#deps;
     const [store, files, space, shared] = await Promise.all([
       this.#checkStore(),
       this.#checkFiles(),
@@ -135,6 +142,8 @@ export class Health {
       disk,
       ...(hasFilesInFolder ? {} : { files: files === 'ok' ? 'ok' : 'failed' }),
       ...(shared === null ? {} : { shared }),
+      // The bus logs the reason itself, when it happens.
+      ...(status.areMessagesArriving === undefined ? {} : { messages: status.areMessagesArriving() ? 'ok' : 'failed' }),
     };
     this.#validUntil = this.#deps.clock.monotonic() + VALID_MS;
     this.#checking = null;

@@ -60,6 +60,12 @@ export interface Bus {
    * before `ready` resolves may be missed.
    */
   subscribe(topic: string, listener: (text: string) => void): Subscription;
+
+  /**
+   * Whether what this process sends leaves it, and what others send arrives, as far as it knows. Absent where nothing
+   * but the end of a process is between them, or where shared memory fails with it.
+   */
+  readonly isWorking?: boolean;
 }
 
 /** Which messages of the bus somebody listens to. An adapter need not send the others. */

@@ -103,7 +103,12 @@ export async function runWebWorker({
   backgroundFailing = () => false,
 }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
-  const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
+  const status: ServerStatus = {
+    draining: false,
+    missingPlugins,
+    backgroundFailing,
+    areMessagesArriving: bus.isWorking === undefined ? undefined : () => bus.isWorking === true,
+  };
   const barrier = new ReadBarrier(ctx.operations?.expireOnInput() ?? (() => {}), pollBatches(core.kind));
   const server = createServer(core.kind, barrier);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner, node, metrics });

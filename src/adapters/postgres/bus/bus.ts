@@ -13,12 +13,13 @@ import {
 import type { EngineOption } from '../../../ports/engine-error.ts';
 import { announcementText, readAnnouncement, readPublications } from '../../ipc/heard-messages.ts';
 import { Topics } from '../../ipc/topics.ts';
-import { openingError } from '../faults.ts';
+import { faultOf, openingError } from '../faults.ts';
 import { Link } from '../link.ts';
 import { parseTarget } from '../target.ts';
 import { Listener, type ListenerBounds } from './listener.ts';
 import { Notifier } from './notifier.ts';
 import { Assembler, type MessageKind, payloadsOf } from './payloads.ts';
+import { deafMessage, refusedMessage } from './troubles.ts';
 
 /** How `openPostgresBus` opens a bus. */
 export interface PostgresBusOptions {
@@ -29,8 +30,8 @@ export interface PostgresBusOptions {
   /** Whether the process may subscribe to topics; true when absent. Another one does not hear publications. */
   readonly subscribes?: boolean | undefined;
   /**
-   * Called when notifications do not arrive any more, with one line that says why and what that means, and with null
-   * whenever they do.
+   * Called when notifications do not arrive any more, or are refused, with one line that says why and what that means,
+   * and with null whenever they arrive.
    */
   readonly onTrouble?: ((message: string | null) => void) | undefined;
   /** Other bounds, for tests. */
@@ -39,6 +40,7 @@ export interface PostgresBusOptions {
 
 /** A bus with an end. */
 export interface PostgresBus extends Bus {
+  readonly isWorking: boolean;
   /** Whether what other processes send arrives. Otherwise only what the store looks for by itself is delivered. */
   readonly isHearing: boolean;
   /** Ends it, after what was sent before. Publish and announce nothing afterwards. */
@@ -74,8 +76,20 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
   let onFirst = (): void => {};
   const first = new Promise<void>((resolve) => (onFirst = resolve));
 
+  /** Whether PostgreSQL has refused the last notifications. Those that were lost with a connection say nothing. */
+  let isRefused = false;
+
   const send = async (channel: string, kind: MessageKind, text: string): Promise<void> => {
-    await notifier.send(payloadsOf({ sender, kind, text }).map((payload) => ({ channel, payload })));
+    try {
+      await notifier.send(payloadsOf({ sender, kind, text }).map((payload) => ({ channel, payload })));
+    } catch (error) {
+      if (faultOf(error) === 'lost') throw error;
+      if (!isRefused) onTrouble(refusedMessage(target, error));
+      isRefused = true;
+      throw error;
+    }
+    if (isRefused && listener.isHearing) onTrouble(null);
+    isRefused = false;
     if (!isBehind) return;
     isBehind = false;
     announcements.add(null);
@@ -127,14 +141,11 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
       for (const told of announceListeners) told(null);
       topics.connect();
       onFirst();
-      onTrouble(null);
+      if (!isRefused) onTrouble(null);
     },
     onDeaf: (reason) => {
       onFirst();
-      onTrouble(
-        `PostgreSQL at ${target.label}: this process does not hear the others (${reason}). Until it does, changes ` +
-          'made by others reach its sockets when it next looks for them, and cursors and typing are missing',
-      );
+      onTrouble(deafMessage(target, reason));
     },
   });
 
@@ -160,6 +171,9 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
     },
     get isHearing() {
       return listener.isHearing;
+    },
+    get isWorking() {
+      return listener.isHearing && !isRefused;
     },
     async close() {
       listener.close();

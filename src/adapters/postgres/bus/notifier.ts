@@ -1,8 +1,12 @@
 import { quote } from '../connection.ts';
+import { sqlState } from '../faults.ts';
 import type { Link } from '../link.ts';
 
 /** Milliseconds until a transaction of notifications must be committed. */
 const NOTIFY_MS = 5_000;
+
+/** SQLSTATE of notifications for which the queue of the server has no room. */
+export const QUEUE_FULL = '54000';
 
 /** A notification to send. */
 export interface Notification {
@@ -51,6 +55,15 @@ export class Notifier {
     this.#waiting = undefined;
     const connection = await this.#link.connect(NOTIFY_MS);
     const statements = notifications.map(({ channel, payload }) => `notify ${channel}, ${quote(payload)}`);
-    await connection.run(statements.join(';'), NOTIFY_MS);
+    const commit = async (): Promise<void> => void (await connection.run(statements.join(';'), NOTIFY_MS));
+    try {
+      await commit();
+    } catch (error) {
+      if (sqlState(error) !== QUEUE_FULL) throw error;
+      // What everybody has read is only removed after a notification that found room, and by this question: without it,
+      // a queue that was full would stay so when its last reader has gone on.
+      await connection.run('select pg_notification_queue_usage()', NOTIFY_MS);
+      await commit();
+    }
   }
 }

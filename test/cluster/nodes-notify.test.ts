@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import t, { type Test } from 'tap';
+import { Connection } from '../../src/adapters/postgres/connection.ts';
+import { sqlState } from '../../src/adapters/postgres/faults.ts';
+import { parseTarget } from '../../src/adapters/postgres/target.ts';
+import { type Cluster, until } from '../helpers/cluster.ts';
+import { findProgram, skipWithout } from '../helpers/engines/instance.ts';
+import { NodeLoad } from '../helpers/engines/node-load.ts';
+import { startNodes } from '../helpers/engines/nodes.ts';
+import { startNotifyProxy } from '../helpers/engines/notify-proxy.ts';
+import { type Postgres, POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+
+const skip = skipWithout(...POSTGRES);
+
+/** A session that listens to the channels of Collab, and stays in a transaction that has read the events. */
+interface Stuck {
+  /** The URL by which nodes reach the database. */
+  readonly url: string;
+  /** Has notifications refused, because nothing can be removed from their queue. */
+  fill(): Promise<void>;
+  /** Ends the transaction. */
+  end(): Promise<void>;
+}
+
+/**
+ * From version 17 on the queue can be made as short as 64 pages of 8 KB, and is really full then. Before, it has 8 GB,
+ * so that a proxy says that it is.
+ */
+async function startStuck(t: Test): Promise<Stuck & { readonly postgres: Postgres }> {
+  const [version] =
+    /\d+(?=[.\d]*\s)/.exec(execFileSync(findProgram('postgres') ?? '', ['--version'], { encoding: 'utf8' })) ?? [];
+  const isBounded = Number(version) >= 17;
+  const postgres = await startPostgres(t, isBounded ? { settings: { max_notify_queue_pages: '64' } } : {});
+  const proxy = await startNotifyProxy(t, postgres.port);
+  const url = isBounded ? postgres.url : postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`);
+  let listener: Connection | undefined;
+  const open = (name: string): Promise<Connection> => Connection.open(parseTarget('store.url', postgres.url), name);
+  t.teardown(() => listener?.close());
+  return {
+    postgres,
+    url,
+    fill: async () => {
+      listener = await open('stuck');
+      await listener.run('listen collab_growth; listen collab_topics');
+      await listener.run('begin isolation level repeatable read');
+      await listener.run('select pg_current_xact_id(), count(*) from collab.events');
+      proxy.refuses = !isBounded;
+      if (!isBounded) return;
+      const filling = await open('filling');
+      try {
+        for (let n = 0; ; n++) await filling.run(`select pg_notify('others', '${n}' || repeat('x', 7900))`);
+      } catch (error) {
+        t.equal(sqlState(error), '54000');
+      } finally {
+        filling.close();
+      }
+    },
+    end: async () => {
+      await listener?.run('commit');
+      proxy.refuses = false;
+    },
+  };
+}
+
+async function readiness({ url }: Cluster): Promise<{ status: number; messages: string | undefined }> {
+  const answer = await fetch(`${url}/readyz`);
+  const { checks } = (await answer.json()) as { checks: { messages?: string } };
+  return { status: answer.status, messages: checks.messages };
+}
+
+t.test(
+  'a listener that is stuck in a transaction costs messages between nodes, and nothing else',
+  { skip },
+  async (t) => {
+    const stuck = await startStuck(t);
+    const nodes = await startNodes(t, { store: { url: stuck.url } }, { count: 2 });
+    const load = await NodeLoad.start(t, nodes);
+    await load.goesOn();
+    for (const node of nodes.all) t.strictSame(await readiness(node), { status: 200, messages: 'ok' });
+
+    await stuck.fill();
+    for (const node of nodes.all) {
+      await until(async () => (await readiness(node)).messages === 'failed');
+      t.equal((await readiness(node)).status, 200, 'it stays in the load balancer');
+      const { msg } = await node.logged(({ msg }) => /cannot tell the others/.test(String(msg)));
+      t.match(msg, /too many notifications/);
+      t.match(msg, /pg_stat_activity/, 'and says what to do');
+    }
+    await load.goesOn(60);
+    for (let n = 0; n < 10; n++) {
+      const begun = performance.now();
+      const { seq } = await load.ask<{ seq: number }>('GET', '/events?limit=1');
+      await Promise.all(load.clients.map((client) => client.reach(seq)));
+      t.comment(`all clients had the last event ${Math.round(performance.now() - begun)} ms later`);
+    }
+    const second = nodes.all[1] as Cluster;
+    await second.kill();
+    await nodes.restart(1);
+    const restarted = nodes.all[1] as Cluster;
+    t.strictSame(await readiness(restarted), { status: 200, messages: 'failed' }, 'a node can start meanwhile');
+    await load.goesOn();
+
+    await stuck.end();
+    for (const node of nodes.all) {
+      await until(async () => (await readiness(node)).messages === 'ok');
+      await node.logged(({ msg }) => msg === 'messages between nodes arrive');
+      const said = node.log().filter(({ msg }) => /cannot tell the others/.test(String(msg)));
+      t.ok(said.length <= 2, `each of its workers said it once: ${said.length} lines`);
+    }
+    await load.goesOn();
+    await load.verify(t);
+  },
+);
