@@ -1,32 +1,16 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
-import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { openLmdbTransfer } from '../../src/adapters/lmdb/transfer/transfer.ts';
-import { newStreamId } from '../../src/domain/events/streams.ts';
-import { type InitOutput, startCollab } from '../helpers/cli.ts';
+import type { InitOutput } from '../helpers/cli.ts';
 import { collab } from '../helpers/command.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
-import { contentOf } from '../helpers/data-content.ts';
+import { blobsOf, fillFolder, folderContent, moveUnderKills, storeOf } from '../helpers/migration.ts';
 import { init, newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const KILLS = 2 * CRASH_FACTOR;
 const CONFIG = JSON.stringify({ storage: { minFreeMb: 0 } });
-
-const storeOf = (dir: string): string => join(dir, 'data', 'store');
-const blobsOf = (dir: string): LocalBlobs => new LocalBlobs({ path: join(dir, 'data', 'files'), minFreeBytes: 0 });
-
-/** Everything in a folder. */
-async function content(dir: string): Promise<object> {
-  const store = await openLmdbStore({ path: storeOf(dir), minFreeBytes: 0 });
-  try {
-    return await contentOf(store, blobsOf(dir));
-  } finally {
-    await store.close();
-  }
-}
 
 /** Two folders: one with data, and one that names where it is to be moved. */
 async function folders(t: Test): Promise<{ from: string; to: string; keys: InitOutput }> {
@@ -38,71 +22,47 @@ async function folders(t: Test): Promise<{ from: string; to: string; keys: InitO
   return { from, to, keys: await newFolder(from) };
 }
 
-/** Adds records, events and files, more than one page and batch of each. */
-async function fill(dir: string, environmentId: string): Promise<void> {
-  const store = await openLmdbStore({ path: storeOf(dir), minFreeBytes: 0 });
-  const stream = newStreamId();
-  for (let batch = 0; batch < 13; batch++)
-    await store.transact(async (tx) => {
-      for (let i = 0; i < 500; i++) tx.put(`p/${batch}`, `k${i}`, JSON.stringify({ batch, i, text: 'é'.repeat(40) }));
-      for (let i = 0; i < 100; i++) tx.emit(stream, (seq) => JSON.stringify({ seq, batch }));
-    });
-  await store.close();
-  const blobs = blobsOf(dir);
-  for (let i = 0; i < 20; i++) {
-    const staged = await blobs.stage(environmentId, `file_${i}`);
-    await staged.write(Buffer.from(`content ${i}`.repeat(i * 1_000)));
-    await staged.commit();
-  }
-}
-
 t.test('a move that is killed at any moment goes on where it ended', { timeout: CRASH_FACTOR * 200_000 }, async (t) => {
   const { from, to, keys } = await folders(t);
-  await fill(from, keys.environment.id);
-  const before = await content(from);
-  let killed = 0;
+  await fillFolder(from, keys.environment.id);
+  const before = await folderContent(from);
   let served = 0;
-  for (let n = 0; ; n++) {
-    const running = startCollab(t, ['migrate', '--to', to, '--dir', from, '--yes', '--json']);
-    const ended = new Promise<number | null>((resolve) => running.process.once('exit', resolve));
-    // Later and later after the start of its work, which makes the folder of the target.
-    if (n < KILLS) {
-      while (running.process.exitCode === null && !readdirSync(to).includes('data'))
-        await new Promise((resolve) => setTimeout(resolve, 1));
-      await new Promise((resolve) => setTimeout(resolve, (n * 700) / KILLS));
-      running.process.kill('SIGKILL');
-    }
-    const code = await ended;
-    if (code === 0) break;
-    if (code !== null) throw new Error(running.errors());
-    killed++;
-    const target = await openLmdbTransfer({ path: storeOf(to), minFreeBytes: 0 });
-    // Before its state is set there is nothing in it.
-    const isMoved = (await target.state()) === undefined && (await target.scan(null)).length > 0;
-    await target.close();
-    const source = await openLmdbTransfer({ path: storeOf(from), minFreeBytes: 0 });
-    const state = await source.state();
-    await source.close();
-    if (isMoved) t.equal(state?.kind, 'moved', 'a target that can be opened is complete');
-    if (state === undefined) served++;
-  }
+  const killed = await moveUnderKills(t, {
+    from,
+    to,
+    kills: KILLS,
+    withinMs: 700,
+    // The folder of the target.
+    hasBegun: () => readdirSync(to).includes('data'),
+    afterKill: async () => {
+      const target = await openLmdbTransfer({ path: storeOf(to), minFreeBytes: 0 });
+      // Before its state is set there is nothing in it.
+      const isMoved = (await target.state()) === undefined && (await target.scan(null)).length > 0;
+      await target.close();
+      const source = await openLmdbTransfer({ path: storeOf(from), minFreeBytes: 0 });
+      const state = await source.state();
+      await source.close();
+      if (isMoved) t.equal(state?.kind, 'moved', 'a target that can be opened is complete');
+      if (state === undefined) served++;
+    },
+  });
   t.ok(killed > 0, `${killed} kills, ${served} before writes stopped`);
-  t.strictSame(await content(to), before, 'everything is there, with epoch and positions');
+  t.strictSame(await folderContent(to), before, 'everything is there, with epoch and positions');
   t.match(await collab(['env', 'list', '--dir', from]), { code: 2, stderr: /was moved to .*collab migrate --undo/ });
   t.match(await collab(['migrate', '--to', to, '--dir', from, '--yes']), { code: 0, stdout: /was moved to .* before/ });
 });
 
 t.test('undo goes back to the old store with another epoch, and does not touch the new one', async (t) => {
   const { from, to } = await folders(t);
-  const before = (await content(from)) as { epoch: string; records: unknown };
+  const before = (await folderContent(from)) as { epoch: string; records: unknown };
   t.match(await collab(['migrate', '--undo', '--dir', from, '--yes']), { code: 2, stderr: /was not moved/ });
   t.match(await collab(['migrate', '--to', to, '--dir', from, '--yes']), { code: 0 });
   t.match(await collab(['migrate', '--undo', '--dir', from]), { code: 2, stderr: /Add --yes to confirm/ });
   t.match(await collab(['migrate', '--undo', '--dir', from, '--yes']), { code: 0, stdout: /takes writes again/ });
-  const after = (await content(from)) as { epoch: string; records: unknown };
+  const after = (await folderContent(from)) as { epoch: string; records: unknown };
   t.strictSame(after.records, before.records);
   t.not(after.epoch, before.epoch);
-  t.strictSame(await content(to), before);
+  t.strictSame(await folderContent(to), before);
   t.match(
     await collab(['migrate', '--to', to, '--dir', from, '--yes']),
     { code: 2, stderr: /has data that is not of this migration/ },
