@@ -210,13 +210,17 @@ export async function startWorker(role: string): Promise<void> {
 }
 
 /** Starts a web worker, which serves HTTP and WebSocket. */
-export const startWebWorker: StartWorker = async ({ config, workerId, owner, node, port, startedAt }, channel) => {
+export const startWebWorker: StartWorker = async (
+  { config, workerId, owner, node, port, startedAt },
+  channel,
+  stop,
+) => {
   const log = (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: workerId });
   const [{ startTraces }, { runWebWorker }, { version }, { ctx, bus, lost, close }] = await Promise.all([
     import('./observability/traces.ts'),
     import('./workers/web-worker.ts'),
     import('./model/version.ts'),
-    openWhenReachable(config, { workerId, channel, log, subscribes: true }),
+    openWhenReachable(config, { workerId, channel, log, subscribes: true }, stop),
   ]);
   const facts: NodeFacts = { node, worker: workerId, host: hostname(), version, startedAt };
   const { metrics, report } = await startMetrics(config, channel, workerId);
@@ -258,12 +262,12 @@ export const startWebWorker: StartWorker = async ({ config, workerId, owner, nod
 };
 
 /** Starts the background worker, which does slow work. */
-export const startBackgroundWorker: StartWorker = async ({ config, workerId, node, startedAt }, channel) => {
+export const startBackgroundWorker: StartWorker = async ({ config, workerId, node, startedAt }, channel, stop) => {
   const isInFolder = hasStoreInFolder(config);
   const log = (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: workerId });
   const [{ runBackgroundWorker }, { ctx, bus, lost, close }] = await Promise.all([
     import('./workers/background-worker.ts'),
-    openWhenReachable(config, { workerId, channel, log, subscribes: false }),
+    openWhenReachable(config, { workerId, channel, log, subscribes: false }, stop),
   ]);
   const { metrics, report } = await startMetrics(config, channel, workerId);
   if (isInFolder) metrics?.gauge('lmdb_used_bytes', () => [[{}, sizeOfStore(config)]]);
@@ -294,9 +298,13 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, nod
 };
 
 /** Opens what a worker needs. Waits for an engine that cannot be reached now: a worker must not end for that. */
-async function openWhenReachable(config: Config, worker: WorkerOptions): ReturnType<typeof openWorkerContext> {
+async function openWhenReachable(
+  config: Config,
+  worker: WorkerOptions,
+  stop: AbortSignal,
+): ReturnType<typeof openWorkerContext> {
   const { whenReachable } = await import('./workers/reachable.ts');
-  return whenReachable(() => openWorkerContext(config, worker), worker.log);
+  return whenReachable(() => openWorkerContext(config, worker), worker.log, stop);
 }
 
 /** The bytes that the files of the store take. */

@@ -19,8 +19,11 @@ export interface RunningWorker {
   drain(reason: DrainReason): readonly ShutdownStep[];
 }
 
-/** Starts a worker as the primary's `start` message says. */
-export type StartWorker = (start: StartData, channel: ProcessChannel) => Promise<RunningWorker>;
+/**
+ * Starts a worker as the primary's `start` message says. May reject when `stop` is aborted before the worker runs: the
+ * process ends then.
+ */
+export type StartWorker = (start: StartData, channel: ProcessChannel, stop: AbortSignal) => Promise<RunningWorker>;
 
 /**
  * Runs a process that the primary has forked. The primary controls it through the channel only. If the primary is gone,
@@ -54,18 +57,26 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   channel.onClose(() => process.kill(process.pid, 'SIGKILL'));
 
   let worker: Promise<RunningWorker> | null = null;
+  const stopping = new AbortController();
   channel.onMessage((message) => {
     if (message.type === 'start' && worker === null) {
-      worker = startWorker(message.data, channel);
-      worker.then((running) => {
-        log = running.log;
-        pluginOfError = running.pluginOfError ?? pluginOfError;
-        channel.send({ type: 'ready', data: running.ready });
-        void running.failed?.then(fail);
-      }, fail);
+      worker = startWorker(message.data, channel, stopping.signal);
+      worker.then(
+        (running) => {
+          log = running.log;
+          pluginOfError = running.pluginOfError ?? pluginOfError;
+          channel.send({ type: 'ready', data: running.ready });
+          void running.failed?.then(fail);
+        },
+        (error: unknown) => {
+          if (!stopping.signal.aborted) fail(error);
+        },
+      );
     }
     if (message.type === 'ping') channel.send({ type: 'pong', data: {} });
-    if (message.type === 'drain') void drainAndExit(worker, message.data.reason);
+    if (message.type !== 'drain') return;
+    stopping.abort();
+    void drainAndExit(worker, message.data.reason);
   });
 }
 
@@ -77,7 +88,7 @@ function exitCodeOf(error: unknown): number | null {
 }
 
 async function drainAndExit(worker: Promise<RunningWorker> | null, reason: DrainReason): Promise<void> {
-  // A worker that could not start has already reported its failure.
+  // A worker that could not start has already reported its failure, unless it was stopped before.
   const running = await worker?.catch(() => null);
   if (running !== null && running !== undefined) await shutDown(running.drain(reason), running.log);
   process.exit(WorkerExit.intended);

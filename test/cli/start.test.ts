@@ -9,6 +9,7 @@ import { nodeSupport } from '../../src/cli/node-version.ts';
 import { collab as collabApart, type Server, startCollab, startServer } from '../helpers/cli.ts';
 import { collab, collabJson } from '../helpers/command.ts';
 import { noNativeCore } from '../helpers/core.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const hasCurl = (() => {
@@ -333,4 +334,16 @@ t.test('the server.json of another server is not removed', async (t) => {
   await publishServer(dataDir, { pid: process.pid, ...running });
   removeServerFile(dataDir);
   t.notOk(existsSync(join(dataDir, 'server.json')));
+});
+
+t.test('a server that waits for a bucket stops at once', async (t) => {
+  const dir = tempFolder(t);
+  await newFolder(dir);
+  const blobs = { url: 's3://files', endpoint: 'http://127.0.0.1:1' };
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, blobs }));
+  const env = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' };
+  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1'], { env });
+  await server.line((line) => line.includes('this worker waits for it'));
+  t.equal(await server.end(), 0);
+  await t.rejects(server.line((line) => line.includes('is killed')));
 });
