@@ -1,4 +1,5 @@
 import type { Context } from './context.ts';
+import { jsonOrUndefined } from './input/json.ts';
 import { isRecord } from './input/validate.ts';
 
 /** What a worker says of the server that runs it. */
@@ -47,9 +48,9 @@ export async function listNodes(ctx: Context): Promise<Node[]> {
   );
 }
 
-/** Null for what a later version may have written in another form. */
+/** Null for what another version, or somebody else, has written in another form. */
 function parseFacts(text: string): NodeFacts | null {
-  const found: unknown = JSON.parse(text);
+  const found = jsonOrUndefined(text);
   if (!isRecord(found)) return null;
   const { node, worker, host, version, startedAt } = found;
   const isComplete = [node, worker, host, version].every((fact) => typeof fact === 'string');

@@ -2,13 +2,20 @@ import { timestamp } from '../../lib/clock.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import type { Presence, PresenceState } from '../../model/presence.ts';
 import type { User } from '../../model/user.ts';
-import type { SharedRecord } from '../../ports/shared.ts';
 import { requireRead } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
-import { parseRecord, readRecord } from '../records/record.ts';
+import { readRecord } from '../records/record.ts';
+import {
+  type Membership,
+  membershipPrefix,
+  membershipText,
+  type OwnMembership,
+  readMembership,
+  readMemberships,
+} from './membership.ts';
 
 /**
  * How long a user stays present after their last connection was lost. A user who reconnects within this time stays
@@ -17,38 +24,6 @@ import { parseRecord, readRecord } from '../records/record.ts';
 export const GRACE_MS = 10_000;
 /** Owner of the memberships of lost connections, which outlive the worker that had the connection. */
 const NO_OWNER = '';
-
-/** A connection of this process in a room, as the process knows it. */
-export interface OwnMembership {
-  readonly userId: string;
-  readonly connectionId: string;
-  /** When the user joined, with this connection or an earlier one, in milliseconds since the epoch; shown to clients. */
-  readonly joinedAt: number;
-  /** Shown to clients, too. */
-  readonly activeAt: number;
-  readonly state: PresenceState;
-  /** When the state was set, by `Clock.monotonic`; null for never. */
-  readonly stateSetAt: number | null;
-}
-
-/** One connection in one room, of any process, as read from shared memory. */
-export interface Membership extends Omit<OwnMembership, 'stateSetAt'> {
-  /** When the state was set, by the time of the memory; -Infinity for never. */
-  readonly stateAt: number;
-  /**
-   * When the grace period of a lost connection ends at the earliest, by `Clock.monotonic`: the memory knows when it has
-   * ended. Null while the connection is open.
-   */
-  readonly leavesAt: number | null;
-}
-
-/**
- * The text of a membership in shared memory. It has no time that another process would have to compare with its own
- * clock: how old the state was when the record was put, and the memory knows when that was.
- */
-interface StoredMembership extends Omit<OwnMembership, 'stateSetAt'> {
-  readonly stateAgeMs: number | null;
-}
 
 /** A user in a room, made of all their memberships. */
 export interface PresentUser {
@@ -89,21 +64,21 @@ export function newMembership(
 
 /** When a user who is in a room, or within the grace period, joined it; null for one who is not. */
 export async function joinedAtOf(ctx: Context, key: string, userId: string): Promise<number | null> {
-  const prefix = recordPrefix(userId);
+  const prefix = membershipPrefix(userId);
   const askedAt = ctx.clock.monotonic();
   const records = (await ctx.shared.list(key)).filter(({ text }) => text.startsWith(prefix));
-  const [present] = groupByUser(records.map((record) => readMembership(record, askedAt)));
+  const [present] = groupByUser(readMemberships(records, askedAt));
   return present?.joinedAt ?? null;
 }
 
 /** Writes a membership, in place of an earlier one of the connection. It lasts as long as its owner has a lease. */
 export function putMembership(ctx: Context, owner: string, key: string, membership: OwnMembership): Promise<void> {
-  return ctx.shared.put({ key, name: membership.connectionId, owner, text: textOf(ctx, membership) });
+  return ctx.shared.put({ key, name: membership.connectionId, owner, text: membershipText(ctx.clock, membership) });
 }
 
 /** Records that a connection was lost. The grace period begins, unless the user has another connection in the room. */
 export function markDisconnected(ctx: Context, key: string, membership: OwnMembership): Promise<void> {
-  const text = textOf(ctx, membership);
+  const text = membershipText(ctx.clock, membership);
   return ctx.shared.put({ key, name: membership.connectionId, owner: NO_OWNER, text, expiresInMs: GRACE_MS });
 }
 
@@ -114,7 +89,7 @@ export function deleteMembership(ctx: Context, key: string, { connectionId }: Ow
 
 /** Removes the lost connections of a user from a room before their grace period ends. Returns their connection ids. */
 export async function deleteDisconnected(ctx: Context, key: string, userId: string): Promise<string[]> {
-  const prefix = recordPrefix(userId);
+  const prefix = membershipPrefix(userId);
   const disconnected = (await ctx.shared.list(key)).filter(
     ({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix),
   );
@@ -135,7 +110,7 @@ export async function presentUsers(ctx: Context, key: string): Promise<PresentUs
 /** The memberships of a room as of now, in the order of their connection ids. */
 export async function listMemberships(ctx: Context, key: string): Promise<Membership[]> {
   const askedAt = ctx.clock.monotonic();
-  return (await ctx.shared.list(key)).map((record) => readMembership(record, askedAt));
+  return readMemberships(await ctx.shared.list(key), askedAt);
 }
 
 /** The membership of one connection as of now; undefined if it is not in the room. */
@@ -228,25 +203,5 @@ function mergeMemberships(memberships: readonly Membership[]): PresentUser {
     activeAt: Math.max(...counted.map(({ activeAt }) => activeAt)),
     state: latest.state,
     leavesAt: open.length > 0 ? null : Math.max(...counted.map(({ leavesAt }) => leavesAt ?? 0)),
-  };
-}
-
-// The user id is the first field, so that the records of one user are found without parsing all records.
-const recordPrefix = (userId: string): string => `{"userId":${JSON.stringify(userId)},`;
-
-function textOf({ clock }: Context, membership: OwnMembership): string {
-  const { userId, connectionId, joinedAt, activeAt, state, stateSetAt } = membership;
-  const stateAgeMs = stateSetAt === null ? null : clock.monotonic() - stateSetAt;
-  const stored: StoredMembership = { userId, connectionId, joinedAt, activeAt, state, stateAgeMs };
-  return JSON.stringify(stored);
-}
-
-/** @param askedAt `Clock.monotonic`, before the record was read */
-function readMembership({ text, putAt, expiresInMs }: SharedRecord, askedAt: number): Membership {
-  const { stateAgeMs, ...membership } = parseRecord<StoredMembership>(text);
-  return {
-    ...membership,
-    stateAt: stateAgeMs === null ? Number.NEGATIVE_INFINITY : putAt - stateAgeMs,
-    leavesAt: expiresInMs === null ? null : askedAt + expiresInMs,
   };
 }

@@ -1,4 +1,4 @@
-import type { OwnMembership } from '../../domain/rooms/presence.ts';
+import type { OwnMembership } from '../../domain/rooms/membership.ts';
 import type { Connection } from '../session/connection.ts';
 
 /** A connection of this worker in a room. */

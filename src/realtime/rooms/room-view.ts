@@ -1,10 +1,5 @@
-import {
-  groupByUser,
-  type Membership,
-  presenceOf,
-  type PresentUser,
-  type Profile,
-} from '../../domain/rooms/presence.ts';
+import type { Membership } from '../../domain/rooms/membership.ts';
+import { groupByUser, presenceOf, type PresentUser, type Profile } from '../../domain/rooms/presence.ts';
 
 /** A user in a room as clients see it. */
 interface Row {

@@ -1,4 +1,5 @@
 import type { Context } from '../../domain/context.ts';
+import type { OwnMembership } from '../../domain/rooms/membership.ts';
 import {
   deleteDisconnected,
   deleteMembership,
@@ -6,7 +7,6 @@ import {
   joinedAtOf,
   markDisconnected,
   newMembership,
-  type OwnMembership,
   putMembership,
 } from '../../domain/rooms/presence.ts';
 import { withTimeout } from '../../lib/concurrency/deadline.ts';
