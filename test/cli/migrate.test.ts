@@ -49,6 +49,8 @@ t.test('a move that is killed at any moment goes on where it ended', { timeout: 
   t.ok(killed > 0, `${killed} kills, ${served} before writes stopped`);
   t.strictSame(await folderContent(to), before, 'everything is there, with epoch and positions');
   t.match(await collab(['env', 'list', '--dir', from]), { code: 2, stderr: /was moved to .*collab migrate --undo/ });
+  const copy = await collab(['backup', join(tempFolder(t), 'copy'), '--dir', from]);
+  t.match(copy, { code: 2, stderr: new RegExp(`the folder ${storeOf(from)} was moved to`) });
   t.match(await collab(['migrate', '--to', to, '--dir', from, '--yes']), { code: 0, stdout: /was moved to .* before/ });
 });
 

@@ -18,6 +18,8 @@ import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
 import { DATA_FILE, LOCK_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
 import { entriesOf } from './env/table-entries.ts';
+import { MOVE_KEY, MOVES } from '../../model/move.ts';
+import { requireNotMoved } from './require-not-moved.ts';
 import { openLmdbStore } from './store.ts';
 import type { CopiedRecords, RecordListener, StoreSummary } from '../../ports/store-operations.ts';
 
@@ -38,6 +40,7 @@ async function copyTo(path: string, to: string, bounds?: Partial<StoreBounds>): 
   const database = await openDatabase(path, { bounds });
   try {
     const view = new StoreView(database);
+    requireNotMoved(path, view.get(MOVES, MOVE_KEY));
     // If the log is rotated between the copies of its two LMDB environments, both are copied again.
     while (!(await copyOnce(database, view, to))) await emptyFolder(to);
   } finally {

@@ -2,8 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { diskFull } from '../../model/disk-refusal.ts';
 import { CollabError } from '../../model/errors.ts';
-import { MOVE_KEY, movedRefusal, moveNotice, MOVES, parseMoveState } from '../../model/move.ts';
-import { EngineError } from '../../ports/engine-error.ts';
+import { MOVE_KEY, movedRefusal, MOVES } from '../../model/move.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import type { OpenSnapshot, StoreFault, StoreOperations } from '../../ports/store-operations.ts';
@@ -11,6 +10,7 @@ import type { StoreBounds } from './bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
 import { storeErrorOf } from './env/commit-failure.ts';
+import { requireNotMoved } from './require-not-moved.ts';
 import { upgradeChecksums } from './env/checksum-upgrade.ts';
 import { type Database, openDatabase } from './env/database.ts';
 import { checkpoint } from './engine/checkpoint.ts';
@@ -45,10 +45,13 @@ const FREE_SPACE_CHECK_MS = 1_000;
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
   const store = new LmdbStore(await openDatabase(options.path, options), options);
-  const state = parseMoveState(await store.get(MOVES, MOVE_KEY));
-  if (state === undefined) return store;
-  await store.close();
-  throw new EngineError('store.url', moveNotice(`the folder ${options.path}`, state), { retry: false });
+  try {
+    requireNotMoved(options.path, await store.get(MOVES, MOVE_KEY));
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** The Store on LMDB. */
