@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { tempFolder } from '../temp-folder.ts';
+
+/** A certificate that is its own authority, and its key: paths of files in PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Makes a certificate for a host name by openssl. Skip the test by `skipWithout('openssl')`. */
+export function makeCertificate(t: Test, host: string): Certificate {
+  const folder = tempFolder(t);
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  const names = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`];
+  execFileSync('openssl', ['req', '-x509', ...kind, ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  return { cert, key };
+}
