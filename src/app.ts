@@ -43,9 +43,6 @@ export interface OpenContext {
   readonly close: () => Promise<void>;
 }
 
-/** The only node of a store that is a folder: whoever holds the lock of the folder, whose other processes have ended. */
-const FOLDER_NODE = 'folder';
-
 const codeCachePath = (config: Config, role: string): string => join(config.dataDir, 'cache', `${role}.bin`);
 
 /** The functions of backup and restore that work on store folders. */
@@ -265,8 +262,9 @@ export const startWebWorker: StartWorker = async (
 export const startBackgroundWorker: StartWorker = async ({ config, workerId, node, startedAt }, channel, stop) => {
   const isInFolder = hasStoreInFolder(config);
   const log = (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: workerId });
-  const [{ runBackgroundWorker }, { ctx, bus, lost, close }] = await Promise.all([
+  const [{ runBackgroundWorker }, { FOLDER_NODE }, { ctx, bus, lost, close }] = await Promise.all([
     import('./workers/background-worker.ts'),
+    import('./domain/leases/leases.ts'),
     openWhenReachable(config, { workerId, channel, log, subscribes: false }, stop),
   ]);
   const { metrics, report } = await startMetrics(config, channel, workerId);

@@ -2,6 +2,12 @@ import type { Reader, Store, Transaction } from '../../ports/store.ts';
 import { LEASES } from '../records/partitions.ts';
 import { putRecord, readRecord } from '../records/record.ts';
 
+/**
+ * `LeaseHolder.node` of the only node of a store that is a folder: whoever holds the lock of the folder, whose other
+ * processes have ended.
+ */
+export const FOLDER_NODE = 'folder';
+
 /** A worker that holds a lease, or may take it. */
 export interface LeaseHolder {
   /**

@@ -1,4 +1,5 @@
 import {
+  FOLDER_NODE,
   type Lease,
   type LeaseHolder,
   LeaseLostError,
@@ -50,8 +51,8 @@ interface Observation {
 }
 
 /**
- * Takes a lease for this worker as soon as it may, and keeps it: at once if nobody holds it, or a worker of the same
- * node did; else when this worker has seen it without a renewal for 20 s by its own monotonic clock. Times of different
+ * Takes a lease for this worker as soon as it may, and keeps it: at once if nobody holds it, a worker of the same node
+ * did, or the store was moved from or to a folder since; else when this worker has seen it without a renewal for 20 s by its own monotonic clock. Times of different
  * machines are never compared. While nobody waits for the lease, keeping it writes nothing.
  */
 export class LeaseKeeper {
@@ -160,7 +161,7 @@ export class LeaseKeeper {
     if (lease === null) return;
     this.#lease = lease;
     this.#heldAt = now;
-    if (state.holder !== null && state.holder.node !== holder.node)
+    if (state.holder !== null && state.holder.node !== holder.node && state.isWanted)
       this.#options.log.warn(
         { lease: name, from: state.holder, fence: lease.fence },
         'the worker that did the background work is silent: this one does it from now on',
@@ -171,6 +172,8 @@ export class LeaseKeeper {
   #mayTake(state: LeaseState, now: number): boolean {
     const { holder } = this.#options;
     if (state.holder === null || state.holder.node === holder.node) return true;
+    // It came with a move from or to a folder (`collab migrate`), and the store that was left takes no writes.
+    if ([state.holder.node, holder.node].includes(FOLDER_NODE)) return true;
     const last = this.#seen?.state;
     this.#sawRenewal = last?.fence === state.fence && last.renewals < state.renewals;
     const isSame = last?.fence === state.fence && last.renewals === state.renewals && last.isWanted === state.isWanted;

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
-import { readLease } from '../../../src/domain/leases/leases.ts';
+import { FOLDER_NODE, readLease } from '../../../src/domain/leases/leases.ts';
 import { CollabError } from '../../../src/model/errors.ts';
 import { createLogger } from '../../../src/observability/log.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -49,6 +49,16 @@ t.test('a lease that nobody holds is taken at once, and so is that of an earlier
   await next.keeper.release();
   await last.look();
   t.strictSame(last.said, ['taken 3']);
+});
+
+t.test('a lease that came with a move from or to a folder is taken at once', async (t) => {
+  const { keeper } = place(t);
+  const [folder, node, back] = [keeper(FOLDER_NODE, 'a'), keeper('one', 'b'), keeper(FOLDER_NODE, 'c')];
+  await folder.look();
+  await node.look();
+  t.strictSame(node.said, ['taken 2']);
+  await back.look();
+  t.strictSame(back.said, ['taken 3']);
 });
 
 t.test('another node takes a lease that it has not seen renewed for 20 s, whatever the wall clocks say', async (t) => {
