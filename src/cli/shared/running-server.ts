@@ -32,7 +32,8 @@ export async function publishServer(dataDir: string, running: RunningServer): Pr
     reserveSpace(dataDir);
   } catch (error) {
     process.stderr.write(
-      `collab: ${messageOf(error)}. The server runs, but other commands do not find its address until the disk has space.\n`,
+      `collab: ${messageOf(error)}. The server runs, but other commands do not find its address until the disk has ` +
+        'space.\n',
     );
     const retry = setInterval(() => {
       try {

@@ -22,8 +22,8 @@ const CHECK_MS = 850;
 const WARNING_MS = 60_000;
 
 /**
- * The only timer of a worker's sockets. About once a second it checks every connection for what is due: expiry, warnings and
- * pings. A timer per socket would cost more than the socket.
+ * The only timer of a worker's sockets. About once a second it checks every connection for what is due: expiry,
+ * warnings and pings. A timer per socket would cost more than the socket.
  */
 export class Heartbeat {
   readonly #services: Services;

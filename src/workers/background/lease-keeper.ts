@@ -52,8 +52,9 @@ interface Observation {
 
 /**
  * Takes a lease for this worker as soon as it may, and keeps it: at once if nobody holds it, a worker of the same node
- * did, or the store was moved from or to a folder since; else when this worker has seen it without a renewal for 20 s by its own monotonic clock. Times of different
- * machines are never compared. While nobody waits for the lease, keeping it writes nothing.
+ * did, or the store was moved from or to a folder since; else when this worker has seen it without a renewal for 20 s
+ * by its own monotonic clock. Times of different machines are never compared. While nobody waits for the lease, keeping
+ * it writes nothing.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;

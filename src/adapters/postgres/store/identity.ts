@@ -44,8 +44,8 @@ export interface Identity {
 
 /**
  * Creates or migrates the schema, and gives the store a new epoch if the database was restored or promoted since it was
- * last opened, or if older programs can no longer use the schema. Safe when several processes do it at once. Rejects with an `EngineError` for a server, a database or a
- * schema that cannot be used, or with the error of the server.
+ * last opened, or if older programs can no longer use the schema. Safe when several processes do it at once. Rejects
+ * with an `EngineError` for a server, a database or a schema that cannot be used, or with the error of the server.
  */
 export async function prepareDatabase(pool: Pool): Promise<Identity> {
   const refuse = (message: string): EngineError =>
