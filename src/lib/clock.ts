@@ -31,8 +31,9 @@ let iso = '';
 /** `ms` as ISO 8601 UTC with milliseconds, the only time format that the server outputs. */
 export function timestamp(ms: number): string {
   if (ms !== isoMs) {
-    isoMs = ms;
+    // Throws for a time that cannot be written, which must not be remembered then.
     iso = new Date(ms).toISOString();
+    isoMs = ms;
   }
   return iso;
 }
