@@ -18,6 +18,8 @@ const TICK_MS = 225;
  * trip.
  */
 const CHECK_MS = 850;
+/** Least time between two frames with the position of a socket that got none of the events, in milliseconds. */
+const POSITION_MS = 1_000;
 /** Time before `exp` at which a client is warned that its token is about to expire, in milliseconds. */
 const WARNING_MS = 60_000;
 
@@ -31,6 +33,7 @@ export class Heartbeat {
   readonly #timer: NodeJS.Timeout;
   readonly #unfollow: () => void;
   #checkedAt = Number.NEGATIVE_INFINITY;
+  #positionsSentAt = Number.NEGATIVE_INFINITY;
 
   constructor(services: Services) {
     this.#services = services;
@@ -45,7 +48,8 @@ export class Heartbeat {
 
   /**
    * Renews the lease in shared memory, closes pending sockets after their deadline, updates the rooms, and about once a
-   * second checks the connections. Called by the timer, and by tests after they advance their clock.
+   * second sends skipped positions and checks the connections. Called by the timer, and by tests after they advance
+   * their clock.
    */
   tick(): void {
     const { ctx, limits, pendingSockets, refusedSockets, hub, connections, rooms } = this.#services;
@@ -55,10 +59,13 @@ export class Heartbeat {
     pendingSockets.expire(now);
     refusedSockets.expire(now);
     rooms.tick(now);
+    if (now - this.#positionsSentAt >= POSITION_MS) {
+      this.#positionsSentAt = now;
+      for (const feed of hub.feeds.values()) feed.sendSkippedPositions();
+    }
     if (now - this.#checkedAt < CHECK_MS) return;
     this.#checkedAt = now;
     for (const feed of hub.feeds.values()) {
-      feed.sendSkippedPositions();
       for (const connection of connections.of(feed)) this.#check(connection, now, ctx.clock.now());
       this.#recheckFeed(feed);
     }
