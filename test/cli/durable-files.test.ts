@@ -22,7 +22,7 @@ async function leftBy(
     'its own name is flushed',
   );
   // Files that a start recreates or does not need.
-  const needless = /\/(?:shared|opening|\.setup-\d+)(?:\/|$)|\/(?:lock\.mdb|collab\.lock|server\.json)$/;
+  const needless = /\/(?:shared|opening|\.setup-\d+)(?:\/|$)|\/(?:lock\.mdb|collab\.lock|server\.json|reserve)$/;
   return [...bytes, ...names].filter((path) => !needless.test(path)).map((path) => path.slice(created.length));
 }
 
