@@ -40,7 +40,7 @@ export async function openLmdbTransfer(options: LmdbTransferOptions): Promise<St
 }
 
 /**
- * A whole store in a folder. A source is read as any other process reads it, and its log tells what has changed. A
+ * A whole store in a folder. A source is read as every other process reads it, and its log tells what has changed. A
  * target is written into the base table itself, because events of the log begin at 1, and nothing else has it open.
  */
 class LmdbTransfer implements StoreTransfer {
