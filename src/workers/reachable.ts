@@ -11,6 +11,7 @@ const RETRY_MS = 1_000;
  * on until the process ends.
  */
 export async function whenReachable<T>(open: () => Promise<T>, log: Logger, stop: AbortSignal): Promise<T> {
+  stop.throwIfAborted();
   const stopped = new Promise<never>((_, reject) => stop.addEventListener('abort', () => reject(stop.reason as Error)));
   stopped.catch(() => {});
   for (let tries = 1; ; tries++) {
