@@ -1,13 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { chownSync, copyFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openPool } from '../../src/adapters/postgres/pool.ts';
 import { parseTarget } from '../../src/adapters/postgres/target.ts';
 import { EngineError } from '../../src/ports/engine-error.ts';
-import { skipWithout, unprivileged } from '../helpers/engines/instance.ts';
+import { makeCertificate, useCertificate } from '../helpers/engines/certificates.ts';
+import { skipWithout } from '../helpers/engines/instance.ts';
 import { type Postgres, POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
-import { tempFolder } from '../helpers/temp-folder.ts';
 
 const SECRET = 'Zq7-secret';
 const skip = skipWithout(...POSTGRES, 'openssl');
@@ -56,25 +53,9 @@ t.test('a URL that cannot be meant is refused with what to write instead', async
 });
 
 async function refusesServers(t: Test, postgres: Postgres): Promise<void> {
-  const keys = tempFolder(t);
-  for (const name of ['server', 'other'])
-    execFileSync(
-      'openssl',
-      [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-        ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
-        ...['-keyout', join(keys, `${name}.key`), '-out', join(keys, `${name}.crt`)],
-      ],
-      { stdio: 'ignore' },
-    );
-
+  const [own, other] = [makeCertificate(t, 'localhost'), makeCertificate(t, 'localhost')];
+  useCertificate(postgres, own);
   const server = postgres.url.replace('postgres@', '');
-  for (const file of ['server.key', 'server.crt']) {
-    const path = join(postgres.dir, file);
-    copyFileSync(join(keys, file), path);
-    const { uid, gid } = unprivileged();
-    if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
-  }
   const at = (login: string, rest = ''): string => `${server.replace('//', `//${login}@`)}${rest}`;
   t.match(await refusal(at('postgres', '?sslmode=require')), { retry: false, message: /offers no TLS/ });
   postgres.sql(`alter system set ssl = on; `);
@@ -101,11 +82,11 @@ async function refusesServers(t: Test, postgres: Postgres): Promise<void> {
       /127\.0\.0\.1:1\/collab as postgres cannot be reached .*ECONNREFUSED/,
     ],
     [
-      named(at('postgres', `?sslmode=verify-full&sslrootcert=${keys}/other.crt`)),
+      named(at('postgres', `?sslmode=verify-full&sslrootcert=${other.cert}`)),
       false,
       /certificate that does not verify/,
     ],
-    [at('postgres', `?sslmode=verify-full&sslrootcert=${keys}/server.crt`), false, /certificate that does not verify/],
+    [at('postgres', `?sslmode=verify-full&sslrootcert=${own.cert}`), false, /certificate that does not verify/],
   ];
   for (const [url, retry, says] of cases) {
     const error = await refusal(url);
@@ -113,7 +94,7 @@ async function refusesServers(t: Test, postgres: Postgres): Promise<void> {
     t.equal(error.retry, retry, error.message);
     t.notMatch(error.message, SECRET);
   }
-  for (const rest of [`?sslmode=verify-ca&sslrootcert=${keys}/server.crt`, '?sslmode=require']) {
+  for (const rest of [`?sslmode=verify-ca&sslrootcert=${own.cert}`, '?sslmode=require']) {
     const pool = await openPool({
       option: 'store.url',
       url: at(`limited:${SECRET}`, rest),

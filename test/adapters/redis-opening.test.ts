@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,6 +8,7 @@ import { type OpenRedis, openRedis, openRedisShared } from '../../src/adapters/r
 import { parseTarget } from '../../src/adapters/redis/target.ts';
 import { EngineError } from '../../src/ports/engine-error.ts';
 import { until } from '../helpers/cluster.ts';
+import { makeCertificate } from '../helpers/engines/certificates.ts';
 import { findProgram, freePort, killInstance, skipWithout, startInstance } from '../helpers/engines/instance.ts';
 import { REDIS, type Redis, startRedis } from '../helpers/engines/redis.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -168,11 +168,7 @@ await t.test('a replica is refused', options, async (t) => {
 });
 
 await t.test('a certificate must verify', { skip: options.skip || skipWithout('openssl') }, async (t) => {
-  const folder = tempFolder(t);
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', ['req', '-x509', ...kind, '-keyout', key, '-out', cert, ...names], { stdio: 'pipe' });
+  const { cert, key } = makeCertificate(t, 'localhost');
   const port = await freePort();
   const tls = ['--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
   await startRedis(t, ...tls, '--tls-auth-clients', 'no');

@@ -1,4 +1,4 @@
-import { chownSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { collab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
-import { type Certificate, makeCertificate } from '../helpers/engines/certificates.ts';
-import { freePort, skipWithout, unprivileged } from '../helpers/engines/instance.ts';
+import { type Certificate, makeCertificate, useCertificate } from '../helpers/engines/certificates.ts';
+import { freePort, skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder } from '../helpers/engines/nodes.ts';
-import { type Postgres, POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
 import { init } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -27,19 +27,6 @@ async function isRefused(t: Test, dir: string, says: RegExp, env: Record<string,
   t.not(doctor.code, 0);
   t.match(doctor.stdout + doctor.stderr, says);
   t.notMatch([start, doctor].map(({ stdout, stderr }) => stdout + stderr).join(), PASSWORD);
-}
-
-function useCertificate(postgres: Postgres, { cert, key }: Certificate): void {
-  const { uid, gid } = unprivileged();
-  for (const [from, name] of [
-    [cert, 'server.crt'],
-    [key, 'server.key'],
-  ] as const) {
-    const path = join(postgres.dir, name);
-    copyFileSync(from, path);
-    if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
-  }
-  postgres.sql('select pg_reload_conf()');
 }
 
 t.test('PostgreSQL', { skip: skipWithout('openssl', ...POSTGRES) }, async (t) => {

@@ -4,13 +4,26 @@ import { Connection } from '../../src/adapters/postgres/connection.ts';
 import { sqlState } from '../../src/adapters/postgres/faults.ts';
 import { parseTarget } from '../../src/adapters/postgres/target.ts';
 import { type Cluster, until } from '../helpers/cluster.ts';
+import { startCuttingProxy } from '../helpers/engines/cutting-proxy.ts';
 import { findProgram, skipWithout } from '../helpers/engines/instance.ts';
 import { NodeLoad } from '../helpers/engines/node-load.ts';
 import { startNodes } from '../helpers/engines/nodes.ts';
-import { startNotifyProxy } from '../helpers/engines/notify-proxy.ts';
 import { type Postgres, POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 
 const skip = skipWithout(...POSTGRES);
+
+/** A message of PostgreSQL to its client. */
+function message(type: string, body: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + Buffer.byteLength(body));
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
+}
+
+/** Its answer to a notification that does not fit into the queue, and that it is ready for the next statement. */
+const QUEUE_FULL = Buffer.concat([
+  message('E', 'SERROR\0VERROR\0C54000\0Mtoo many notifications in the NOTIFY queue\0\0'),
+  message('Z', 'I'),
+]);
 
 /** A session that listens to the channels of Collab, and stays in a transaction that has read the events. */
 interface Stuck {
@@ -31,7 +44,9 @@ async function startStuck(t: Test): Promise<Stuck & { readonly postgres: Postgre
     /\d+(?=[.\d]*\s)/.exec(execFileSync(findProgram('postgres') ?? '', ['--version'], { encoding: 'utf8' })) ?? [];
   const isBounded = Number(version) >= 17;
   const postgres = await startPostgres(t, isBounded ? { settings: { max_notify_queue_pages: '64' } } : {});
-  const proxy = await startNotifyProxy(t, postgres.port);
+  const proxy = await startCuttingProxy(t, postgres.port);
+  let isFull = false;
+  proxy.onText('notify collab_', () => (isFull ? QUEUE_FULL : 'never'));
   const url = isBounded ? postgres.url : postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`);
   let listener: Connection | undefined;
   const open = (name: string): Promise<Connection> => Connection.open(parseTarget('store.url', postgres.url), name);
@@ -44,7 +59,7 @@ async function startStuck(t: Test): Promise<Stuck & { readonly postgres: Postgre
       await listener.run('listen collab_growth; listen collab_topics');
       await listener.run('begin isolation level repeatable read');
       await listener.run('select pg_current_xact_id(), count(*) from collab.events');
-      proxy.refuses = !isBounded;
+      isFull = !isBounded;
       if (!isBounded) return;
       const filling = await open('filling');
       try {
@@ -57,7 +72,7 @@ async function startStuck(t: Test): Promise<Stuck & { readonly postgres: Postgre
     },
     end: async () => {
       await listener?.run('commit');
-      proxy.refuses = false;
+      isFull = false;
     },
   };
 }

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { chownSync, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { tempFolder } from '../temp-folder.ts';
+import { unprivileged } from './instance.ts';
+import type { Postgres } from './postgres.ts';
 
 /** A certificate that is its own authority, and its key: paths of files in PEM. */
 export interface Certificate {
@@ -17,4 +20,18 @@ export function makeCertificate(t: Test, host: string): Certificate {
   const names = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`];
   execFileSync('openssl', ['req', '-x509', ...kind, ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' });
   return { cert, key };
+}
+
+/** Lets a PostgreSQL have a certificate from now on, for new connections. */
+export function useCertificate(postgres: Postgres, { cert, key }: Certificate): void {
+  const { uid, gid } = unprivileged();
+  for (const [from, name] of [
+    [cert, 'server.crt'],
+    [key, 'server.key'],
+  ] as const) {
+    const path = join(postgres.dir, name);
+    copyFileSync(from, path);
+    if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
+  }
+  postgres.sql('select pg_reload_conf()');
 }

@@ -8,8 +8,11 @@ export type Cut = 'never' | 'before' | 'after';
 /** A TCP proxy that cuts connections. */
 export interface CuttingProxy {
   readonly port: number;
-  /** How the next statements that contain the text are treated; each is asked once. */
-  onText(text: string, decide: () => Cut): void;
+  /**
+   * How the next statements that contain the text are treated; each is asked once. Bytes are the answer in place of that
+   * of the server, which gets nothing.
+   */
+  onText(text: string, decide: () => Cut | Buffer): void;
   /** Cuts each connection after a random number of bytes of the server, less than this; Infinity: none. */
   cutWithin(bytes: number): void;
   /** Cuts all connections, and refuses new ones until it is called with true. */
@@ -22,7 +25,7 @@ export async function startCuttingProxy(t: Test, port: number): Promise<CuttingP
   let bytes = Infinity;
   let accepts = true;
   let text = '';
-  let decide = (): Cut => 'never';
+  let decide = (): Cut | Buffer => 'never';
   const server = createServer((client) => {
     if (!accepts) return void client.destroy();
     const upstream = connect(port, '127.0.0.1');
@@ -41,6 +44,7 @@ export async function startCuttingProxy(t: Test, port: number): Promise<CuttingP
     client.on('data', (data) => {
       const cut = text !== '' && data.includes(text) ? decide() : 'never';
       if (cut === 'before') return void client.destroy();
+      if (Buffer.isBuffer(cut)) return void client.write(cut);
       if (cut === 'after') silent = true;
       upstream.write(data);
     });
