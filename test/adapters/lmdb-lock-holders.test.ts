@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import t from 'tap';
 import { findLockHolders, writersMutexOffset } from '../../src/adapters/lmdb/env/lock-holders.ts';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { syncTree } from '../../src/lib/files/durable-files.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const skip = process.platform === 'linux' ? false : 'needs /proc';
@@ -22,6 +24,23 @@ t.test(
     await lmdbEnv.close();
   },
 );
+
+t.test('flushing a store keeps the locks that this process has on its files', { skip }, async (t) => {
+  const path = tempFolder(t);
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  await store.transact(async (tx) => tx.put('p', 'k', 'v'));
+  const own = (): string[] =>
+    ['lock.mdb', 'opening/lock.mdb', 'log/lock.mdb', 'log/opening/lock.mdb'].filter((file) => {
+      const { ino } = statSync(join(path, file));
+      const lines = readFileSync('/proc/locks', 'utf8').split('\n');
+      return lines.some((line) => line.includes(` ${process.pid} `) && line.includes(`:${ino} `));
+    });
+  const before = own();
+  t.equal(before.length, 4);
+  await syncTree(path);
+  t.strictSame(own(), before);
+  await store.close();
+});
 
 // mti_format as mdb.c makes it: bits 12 on have the layout, in which a type of lock counts 270, and each 4 bytes of a
 // mutex five types.

@@ -33,12 +33,21 @@ export function syncPathSync(path: string): void {
   }
 }
 
-/** Flushes a folder and all files and folders below it. Nothing below it may be removed meanwhile. */
+/**
+ * The lock file of LMDB. Nobody needs its content after a crash, and closing it gives up all locks of the process on it,
+ * for whoever has the LMDB environment open.
+ */
+const LOCK_FILE = 'lock.mdb';
+
+/**
+ * Flushes a folder and all files and folders below it, but for lock files of LMDB. Nothing below it may be removed
+ * meanwhile.
+ */
 export async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await syncTree(path);
-    else if (entry.isFile()) await syncPath(path);
+    else if (entry.isFile() && entry.name !== LOCK_FILE) await syncPath(path);
   }
   await syncPath(folder);
 }

@@ -39,6 +39,8 @@ let warned = false;
  * Lists the processes that hold a writers' lock of an LMDB environment in a folder or its subfolders, as its lock file
  * says. Opens no environment. A result is a guess: the id may be one of another container, or of a process that has
  * ended. None on systems without /proc.
+ *
+ * Call it only while this process has none of them in use: closing a lock file gives up all locks of the process on it.
  */
 export function findLockHolders(folder: string): LockHolder[] {
   return lockFilesIn(folder, MAX_DEPTH).flatMap((file) => {
