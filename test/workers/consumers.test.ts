@@ -96,6 +96,33 @@ t.test(
   },
 );
 
+t.test('a text of the log that is no event is skipped and logged, and what follows is handled', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const { consumers, comments, lines } = running(t, world);
+  const batched: EventEnvelope[] = [];
+  const batches: BatchConsumer = {
+    name: 'batches',
+    types: new Set(['comment.created']),
+    retryDelaysMs: [],
+    handleBatch: async (_, events) => void batched.push(...events),
+  };
+  const log = createLogger({ level: 'silent', name: 'background' });
+  const deps = { ctx: world.ctx, log, metrics: new Metrics(), startedAt: afterNow(world.clock) };
+  const others = new Consumers([batches], deps);
+  t.teardown(() => others.stop());
+  await Promise.all([consumers.start(), others.start()]);
+  await addComment(world, threadId, { body: 'before' });
+  const stream = streamOf(world.environment);
+  for (const text of ['foreign', 'null', '5', '{"type":"comment.created"', '{}'])
+    await world.ctx.store.transact(async (tx) => tx.emit(stream, () => text));
+  await addComment(world, threadId, { body: 'after' });
+  await until(() => comments().length >= 2 && batched.length >= 2);
+  t.same(comments().map(bodyOf), ['before', 'after']);
+  t.same(batched.map(bodyOf), ['before', 'after']);
+  t.equal(lines.filter((line) => line.includes('is no event, and a consumer skips it')).length, 5);
+});
+
 t.test('an event that fails is retried and holds up its own thread alone', async (t) => {
   const world = await createWorld(t);
   const [broken, fine] = [await startThread(world), await startThread(world)];

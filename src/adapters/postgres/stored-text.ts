@@ -8,7 +8,19 @@ export function encodeText(text: string): string {
   return isStorable ? text : ESCAPED + JSON.stringify(text);
 }
 
-/** A text as it was before `encodeText`. */
+/**
+ * A text as it was before `encodeText`. What another program has written and `encodeText` would not have is taken as it
+ * is, so that one such row fails none of the others that are read together with it.
+ */
 export function decodeText(stored: string): string {
-  return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(1)) as string) : stored;
+  return stored.startsWith(ESCAPED) ? (unescaped(stored.slice(1)) ?? stored) : stored;
+}
+
+function unescaped(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

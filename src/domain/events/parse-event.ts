@@ -1,6 +1,21 @@
 import type { EventEnvelope } from '../../model/event.ts';
 
 /**
+ * As `parseEvent`; null for a text that is no event, as another program or a damaged restore may have written it. For
+ * those who read on after it, such as consumers.
+ */
+export function eventOrNull(text: string): EventEnvelope | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'type' in value && 'at' in value
+      ? (value as EventEnvelope)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
  * The envelope of an event of the log, whose text is what clients receive. The caller has recognised the type by
  * `typeOfEvent`, so that events that do not concern it are not parsed.
  */

@@ -1,6 +1,5 @@
-import type { EventEnvelope } from '../../model/event.ts';
 import type { Store } from '../../ports/store.ts';
-import { parseEvent } from './parse-event.ts';
+import { eventOrNull } from './parse-event.ts';
 
 /**
  * Events that are read at once, and the most that are read, so that a clock that was set back does not make all of them
@@ -21,7 +20,7 @@ export async function positionBefore(store: Store, stream: string, time: string)
   for (let end = last; end > lowest;) {
     const since = Math.max(lowest, end - PAGE);
     const events = await store.events(stream, since, end - since);
-    const earlier = events.findLast(({ text }) => parseEvent<EventEnvelope>(text).at < time);
+    const earlier = events.findLast(({ text }) => (eventOrNull(text)?.at ?? time) < time);
     if (earlier !== undefined) return earlier.seq;
     end = since;
   }

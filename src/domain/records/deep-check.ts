@@ -11,7 +11,6 @@ import { type Context, requireFileStorage } from '../context.ts';
 import { listEnvironments } from '../environments/environments.ts';
 import { jsonOrUndefined } from '../input/json.ts';
 import { filesOf } from './partitions.ts';
-import { parseRecord } from './record.ts';
 import { scanEntries, scanPartitions, scanSlices } from './scan.ts';
 import { streamOf } from '../events/streams.ts';
 
@@ -76,7 +75,7 @@ async function* damagedIn(store: Store, partition: string, counts: DeepCounts): 
   try {
     for await (const slice of scanSlices(store, partition)) {
       for (const { key, value } of slice)
-        if (/^[[{]/.test(value) && !isJson(value))
+        if (isMeantAsJson(value) && !isJson(value))
           yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
       counts.records += slice.length;
     }
@@ -114,7 +113,11 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
 
 async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
   for await (const { key, value } of scanEntries(ctx.store, filesOf(environmentId))) {
-    const fault = isJson(value) ? await checkFile(ctx, environmentId, key, parseRecord<StoredFile>(value)) : null;
+    const record = jsonOrUndefined(value);
+    const fault =
+      typeof record === 'object' && record !== null
+        ? await checkFile(ctx, environmentId, key, record as StoredFile)
+        : 'has a record that is no JSON object';
     if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
     counts.files++;
   }
@@ -145,6 +148,11 @@ async function checkFile(
     await reader.close();
   }
   return hash.digest('hex') === sha256 ? null : 'does not have the SHA-256 of its record';
+}
+
+/** Whether a record should be JSON. No record begins with a control character: such a text is from another program. */
+function isMeantAsJson(text: string): boolean {
+  return /^[[{]/.test(text) || (text !== '' && text < ' ');
 }
 
 function isJson(text: string): boolean {

@@ -1,3 +1,4 @@
+import { DataError } from '../../model/errors.ts';
 import type { Entry, RangeOptions, Reader, Transaction } from '../../ports/store.ts';
 import { scanEntries } from './scan.ts';
 
@@ -16,14 +17,28 @@ export function parseRecord<T>(text: string): T {
   return JSON.parse(text) as T;
 }
 
-/** The value of a record; undefined if there is none. Guarded in a transaction, as `Transaction.get` is. */
+/** As `parseRecord`. Throws a `DataError` that names a record whose text another program has written or damaged. */
+function parseNamed<T>(partition: string, key: string, text: string): T {
+  try {
+    return parseRecord<T>(text);
+  } catch {
+    throw new DataError(
+      `The record ${partition} ${key} is not valid JSON. \`collab doctor --deep\` lists all such records; bring them back from a backup.`,
+    );
+  }
+}
+
+/**
+ * The value of a record; undefined if there is none. Guarded in a transaction, as `Transaction.get` is. Throws a
+ * `DataError` for a text that is not JSON.
+ */
 export async function readRecord<T>(
   reader: Pick<Reader, 'get'>,
   partition: string,
   key: string,
 ): Promise<T | undefined> {
   const text = await reader.get(partition, key);
-  return text === undefined ? undefined : parseRecord<T>(text);
+  return text === undefined ? undefined : parseNamed<T>(partition, key, text);
 }
 
 /** The records of a partition, as `Reader.range` returns them. */
@@ -33,13 +48,13 @@ export async function readRecords<T>(
   options?: RangeOptions,
 ): Promise<RecordEntry<T>[]> {
   const entries = await reader.range(partition, options);
-  return entries.map(({ key, value }) => ({ key, value: parseRecord<T>(value) }));
+  return entries.map(({ key, value }) => ({ key, value: parseNamed<T>(partition, key, value) }));
 }
 
 /** The records of a partition whose keys start with `prefix`, one by one, read in slices as by `scanSlices`. */
 export async function* scanRecords<T>(reader: Reader, partition: string, prefix = ''): AsyncIterable<RecordEntry<T>> {
   for await (const { key, value } of scanEntries(reader, partition, prefix))
-    yield { key, value: parseRecord<T>(value) };
+    yield { key, value: parseNamed<T>(partition, key, value) };
 }
 
 /** Writes a record in a transaction. */

@@ -36,13 +36,19 @@ async function log(t: Test, eventsPerHour: number, hours: number) {
     await trimExpiredEvents(ctx, 'env', { retentionHours, retentionCount });
     return [await store.oldestSeq('env'), await store.lastSeq('env')];
   };
-  return { retain };
+  return { retain, store };
 }
 
 // 48 hours with 10 events each; now is one hour after the last.
 t.test('events that are both too old and too many are deleted', async (t) => {
   const { retain } = await log(t, 10, 48);
   t.same(await retain(24, 100), [241, 480], 'those of the last 24 hours are kept, although more than 100');
+});
+
+t.test('a text that is no event does not keep the events before it for ever', async (t) => {
+  const { retain, store } = await log(t, 10, 24);
+  for (let n = 0; n < 200; n++) await store.transact(async (tx) => tx.emit('env', () => 'foreign'));
+  t.same(await retain(0, 100), [341, 440]);
 });
 
 t.test('the latest events are kept however old they are', async (t) => {

@@ -1,4 +1,6 @@
+import { eventOrNull } from '../../../domain/events/parse-event.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
+import type { EventEnvelope } from '../../../model/event.ts';
 import type { StoredEvent } from '../../../ports/store.ts';
 import type { AttemptDeps } from './event-attempts.ts';
 import type { ReadWindow } from './read-window.ts';
@@ -15,4 +17,17 @@ export interface Delivery {
 export interface DeliveryDeps extends AttemptDeps {
   readonly environment: Environment;
   readonly window: ReadWindow;
+}
+
+/** The event in a text of the log. Null for a text that is none, which counts as skipped and is logged. */
+export function eventToHandle(
+  { log, names, onOutcome }: DeliveryDeps,
+  { seq, text }: StoredEvent,
+): EventEnvelope | null {
+  const event = eventOrNull(text);
+  if (event === null) {
+    log.error({ ...names, seq }, 'a text of the log is no event, and a consumer skips it; see collab doctor --deep');
+    onOutcome('skipped', 1);
+  }
+  return event;
 }

@@ -1,10 +1,10 @@
 import type { BatchConsumer } from '../../../domain/events/consumer.ts';
-import { parseEvent } from '../../../domain/events/parse-event.ts';
+import { eventOrNull } from '../../../domain/events/parse-event.ts';
 import type { CpuWatch } from '../../../lib/process/cpu-contention.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../../model/event.ts';
 import type { StoredEvent } from '../../../ports/store.ts';
-import type { Delivery, DeliveryDeps } from './delivery.ts';
+import { type Delivery, type DeliveryDeps, eventToHandle } from './delivery.ts';
 import { attempt } from './event-attempts.ts';
 
 /** Minimum number of waiting events to pause for. */
@@ -32,15 +32,13 @@ export class EventBatches implements Delivery {
     if (this.#shouldYield(events)) return false;
     const { window, onOutcome } = this.#deps;
     const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
-    // Parsed before the page counts as read, so that one that cannot be parsed is tried again.
-    const handled = events
-      .filter(({ text }) => this.#consumer.types.has(typeOfEvent(text) as EventType))
-      .map(({ text }) => parseEvent(text));
+    const wanted = events.filter(({ text }) => this.#consumer.types.has(typeOfEvent(text) as EventType));
+    const handled = wanted.map((event) => eventToHandle(this.#deps, event)).filter((event) => event !== null);
     window.begin(first, last);
     const skipped = handled.length === 0 ? 0 : await this.#handle(handled);
     if (skipped === null) return true;
     window.finish(first);
-    onOutcome('handled', events.length - skipped);
+    onOutcome('handled', events.length - skipped - (wanted.length - handled.length));
     return true;
   }
 
@@ -86,6 +84,6 @@ export class EventBatches implements Delivery {
 
 /** Whether an event may still wait. One from the future, after the clock was set back, may not. */
 function isRecent({ text }: StoredEvent, now: number): boolean {
-  const age = now - Date.parse(parseEvent(text).at);
+  const age = now - Date.parse(eventOrNull(text)?.at ?? '');
   return age >= 0 && age < MAX_YIELD_AGE_MS;
 }

@@ -1,9 +1,8 @@
 import type { Consumer } from '../../../domain/events/consumer.ts';
-import { parseEvent } from '../../../domain/events/parse-event.ts';
 import { Semaphore } from '../../../lib/concurrency/semaphore.ts';
 import type { EventEnvelope } from '../../../model/event.ts';
 import type { StoredEvent } from '../../../ports/store.ts';
-import type { Delivery, DeliveryDeps } from './delivery.ts';
+import { type Delivery, type DeliveryDeps, eventToHandle } from './delivery.ts';
 import { attempt } from './event-attempts.ts';
 
 /** Passes each event to a consumer: several at once, those of one thread in order. */
@@ -24,12 +23,22 @@ export class SingleEvents implements Delivery {
   }
 
   begin(events: readonly StoredEvent[]): Promise<boolean> {
-    for (const { seq, text } of events) this.#begin(seq, parseEvent(text));
+    for (const stored of events) {
+      const event = eventToHandle(this.#deps, stored);
+      if (event !== null) this.#begin(stored.seq, event);
+      else this.#pass(stored.seq);
+    }
     return Promise.resolve(true);
   }
 
   async ended(): Promise<void> {
     await Promise.all(this.#tasks.values());
+  }
+
+  #pass(seq: number): void {
+    this.#deps.window.begin(seq);
+    this.#deps.window.finish(seq);
+    this.#onFinished();
   }
 
   /**
