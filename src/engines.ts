@@ -130,6 +130,11 @@ export async function openMemory(config: Config, clock: Clock, worker: WorkerOpt
         log.warn({ option: error.option }, `${error.message}; limits and presence are partial meanwhile`);
       else log.info({ option: 'shared.url' }, 'the shared memory can be reached again');
     },
+    onForeign: (keys) =>
+      log.warn(
+        { option: 'shared.url', keys },
+        'keys in Redis had values of another program and were removed; give Collab a database or a prefix of its own',
+      ),
   });
   return { shared: await remote(shared, clock), bus, closeBus: () => Promise.resolve(bus.close()) };
 }

@@ -25,14 +25,19 @@ export class Calls {
   readonly #link: Link;
   readonly #tag: string;
   readonly #time: () => string;
+  readonly #onForeign: (keys: readonly string[]) => void;
   #waiting: Call[] = [];
   #running: Promise<void> | undefined;
 
-  /** @param time the time in µs to use in place of that of the server, or '' */
-  constructor(link: Link, tag: string, time: () => string) {
+  /**
+   * @param time the time in µs to use in place of that of the server, or ''
+   * @param onForeign called with keys that had values of another program and were removed
+   */
+  constructor(link: Link, tag: string, time: () => string, onForeign: (keys: readonly string[]) => void) {
     this.#link = link;
     this.#tag = tag;
     this.#time = time;
+    this.#onForeign = onForeign;
   }
 
   add(call: Call): void {
@@ -49,7 +54,8 @@ export class Calls {
     while (this.#waiting.length > 0) {
       const calls = this.#waiting.splice(0, MAX_CALLS);
       try {
-        settle(calls, await evaluate(await this.#link.connection(), this.#command(calls)));
+        const foreign = settle(calls, await evaluate(await this.#link.connection(), this.#command(calls)));
+        if (foreign.length > 0) this.#onForeign(foreign);
       } catch (error) {
         const refusal = storeError(error);
         for (const { reject } of calls) reject(refusal);
@@ -80,12 +86,14 @@ async function evaluate(connection: Connection, command: readonly string[]): Pro
   }
 }
 
-function settle(calls: readonly Call[], answers: unknown): void {
-  if (!Array.isArray(answers) || answers.length !== calls.length)
+/** Returns the names of keys that had values of another program. */
+function settle(calls: readonly Call[], answers: unknown): readonly string[] {
+  if (!Array.isArray(answers) || answers.length !== calls.length + 1)
     throw new Error('the answer of the script is not one');
   for (const [i, { resolve, reject }] of calls.entries()) {
     const answer = answers[i] as readonly string[];
     if (answer[0] === '!') reject(storeError(new Error(answer[1])));
     else resolve(answer);
   }
+  return answers.at(-1) as readonly string[];
 }

@@ -13,6 +13,8 @@ export interface RedisOptions {
   readonly url: string;
   /** Called with the line for the log when the server cannot be reached any more, and with null when it can again. */
   readonly onChange?: ((error: EngineError | null) => void) | undefined;
+  /** Called with keys of ours that had values of another program, and were removed. */
+  readonly onForeign?: ((keys: readonly string[]) => void) | undefined;
   /** The time of the memory, in place of that of the server: for tests. */
   readonly clock?: Pick<Clock, 'monotonic'> | undefined;
   /** Milliseconds until a command must have an answer: for tests. */
@@ -67,7 +69,7 @@ export async function openRedisShared(options: RedisOptions): Promise<RedisShare
 
 async function openMemory(
   target: Target,
-  { clock, onChange }: RedisOptions,
+  { clock, onChange, onForeign }: RedisOptions,
   onUp: () => void,
 ): Promise<{ link: Link; shared: RedisShared }> {
   let isStarted = false;
@@ -86,6 +88,7 @@ async function openMemory(
     link,
     target.tag,
     clock === undefined ? undefined : () => String(Math.round(clock.monotonic() * 1_000)),
+    onForeign,
   );
   try {
     await link.start();

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LEASE_MS } from '../../ports/shared.ts';
+import { FOREIGN_LUA } from './script-foreign.ts';
 
 /**
  * Milliseconds for which the server keeps what nobody has written or swept: long after the last process of an
@@ -11,12 +12,15 @@ const KEEP_MS = 24 * 60 * 60_000;
 const SLACK_MS = 60_000;
 /** About how many keys of the database one call of `sweep` looks at. */
 const SWEEP_KEYS = 200;
+/** The most that the clock of the server may have been set back, in µs. A stored time that is later is none of ours. */
+const MOST_OFFSET = 365 * 24 * 60 * 60_000_000;
 
 /**
  * Runs calls of `Shared` in their order. KEYS: the time, the leases, then one key per call that has one. ARGV: the time
  * in µs in place of that of the server, for tests, or ''; then each call, its name before its arguments. Returns an
- * array for each call: its answer, or '!' and the error of the server. Times are in µs, except those of budgets, which
- * are those of memory/budget.ts.
+ * array for each call: its answer, or '!' and the error of the server; and one with the names of the keys that had
+ * values of another program, and were removed. Times are in µs, except those of budgets, which are those of
+ * memory/budget.ts.
  *
  * The time is that of the server; it never goes back, even if the clock of the server does or another one becomes the
  * master, because the latest one is stored, together with by how much the clock was behind it. A lease has a number,
@@ -37,12 +41,18 @@ local call = redis.call
 local LEASE, KEEP, SLACK = ${LEASE_MS * 1_000}, ${KEEP_MS}, ${SLACK_MS}
 local function int(number) return string.format('%.0f', number) end
 local function exact(number) return string.format('%.17g', number) end
-
+${FOREIGN_LUA}
 local clock = call('TIME')
 local now = ARGV[1] ~= '' and tonumber(ARGV[1]) or clock[1] * 1000000 + clock[2]
 do
-  local last, offset = string.match(call('GET', KEYS[1]) or '0 0', '^(%d+) (%d+)$')
-  last, offset = tonumber(last) or 0, tonumber(offset) or 0
+  local text = redis.pcall('GET', KEYS[1])
+  if type(text) == 'table' and not string.find(text.err, 'WRONGTYPE', 1, true) then return text end
+  local last, offset = string.match(type(text) == 'string' and text or '', '^(%d+) (%d+)$')
+  last, offset = num(last), num(offset)
+  if not last or not offset or offset > ${MOST_OFFSET} or last > now + ${MOST_OFFSET} then
+    if text then forget(KEYS[1]) end
+    last, offset = 0, 0
+  end
   if now + offset < last then offset = last - now end
   now = now + offset
   local stored = redis.pcall('SET', KEYS[1], int(now) .. ' ' .. int(offset), 'PX', KEEP)
@@ -58,7 +68,8 @@ local function lease(owner)
   local value = call('HGET', KEYS[2], 'o' .. owner)
   if not value then return nil end
   local number, ends = string.match(value, '^(%d+) (%d+)$')
-  if tonumber(ends) > now then return number end
+  ends = num(ends)
+  if ends and ends > now and ends <= now + LEASE then return number end
 end
 
 local function setLease(owner, number)
@@ -70,40 +81,53 @@ end
 local function leaseEnd(number, owner)
   if number == '0' then return math.huge, true end
   if lease(owner) == number then return math.huge, false end
-  return tonumber(call('HGET', KEYS[2], 'e' .. number) or 0), true
+  local ends = num(call('HGET', KEYS[2], 'e' .. number)) or 0
+  return ends > now + KEEP * 1000 and 0 or ends, true
 end
 
 local function shown(record, ends)
   local number, _, expires, owner = string.match(record, '^(%d+) (%d+) (%d+) (%S*) ')
+  if not number then return nil end
   if not ends[number] then ends[number] = { leaseEnd(number, owner) } end
   local til = ends[number][1]
-  if expires ~= '0' then til = math.min(til, tonumber(expires)) end
+  if expires ~= '0' then til = math.min(til, num(expires) or 0) end
   if til <= now then return nil end
   return til == math.huge and '' or int(til - now), ends[number][2] and '1' or ''
 end
 
 local calls = {}
 
+-- The first hit that counts. Those before it are removed.
+local function firstHit(key, window)
+  local text = call('LINDEX', key, 0)
+  while text do
+    local at = num(text)
+    if not at or at > now + window then return forget(key) end
+    if at > now - window then return at end
+    call('LPOP', key)
+    text = call('LINDEX', key, 0)
+  end
+end
+
 function calls.hit(key, limit, window)
   limit, window = tonumber(limit), tonumber(window)
-  local first = call('LINDEX', key, 0)
-  while first and tonumber(first) <= now - window do
-    call('LPOP', key)
-    first = call('LINDEX', key, 0)
-  end
+  local first = firstHit(key, window)
   local count = call('LLEN', key)
   if count < limit then
     call('RPUSH', key, int(now))
     call('PEXPIRE', key, int(window / 1000 + SLACK))
-    return { '1', int(count + 1), int(tonumber(first or now) + window - now) }
+    return { '1', int(count + 1), int((first or now) + window - now) }
   end
-  return { '', int(count), int(tonumber(call('LINDEX', key, count - limit) or now) + window - now) }
+  return { '', int(count), int(math.min(now, num(call('LINDEX', key, count - limit)) or now) + window - now) }
 end
 
 function calls.spend(key, amount, limit, window, overdraw)
   limit, window = tonumber(limit), tonumber(window)
   local ms = now / 1000
-  local missing = math.max(0, tonumber(call('GET', key) or ms) - ms)
+  local text = call('GET', key)
+  local full = num(text)
+  if text and (not full or full > ms + window + KEEP) then full = forget(key) end
+  local missing = math.max(0, (full or ms) - ms)
   local after = missing + (tonumber(amount) * window) / limit
   local spent = (missing == 0 or after <= window or overdraw == '1') and after or missing
   call('SET', key, exact(ms + spent), 'PX', int(spent + SLACK))
@@ -111,7 +135,7 @@ function calls.spend(key, amount, limit, window, overdraw)
 end
 
 function calls.begin(owner)
-  local number = math.max(now, tonumber(call('HGET', KEYS[2], 'n') or 0) + 1)
+  local number = math.max(now, (num(call('HGET', KEYS[2], 'n')) or 0) + 1)
   call('HSET', KEYS[2], 'n', int(number))
   setLease(owner, int(number))
   return {}
@@ -134,7 +158,7 @@ function calls.total(key)
   local total, stored = 0, call('HGETALL', key)
   for i = 1, #stored, 2 do
     local number, count = string.match(stored[i + 1], '^(%d+) (%d+)$')
-    if lease(stored[i]) == number then total = total + tonumber(count) end
+    if number and lease(stored[i]) == number then total = total + (num(count) or 0) end
   end
   return { int(total) }
 end
@@ -142,7 +166,7 @@ end
 function calls.count(key, owner, delta)
   local number, had = string.match(call('HGET', key, owner) or '', '^(%d+) (%d+)$')
   local current = lease(owner)
-  local count = tonumber(delta) + (number == current and tonumber(had or 0) or 0)
+  local count = tonumber(delta) + (number == current and num(had) or 0)
   if current and count > 0 then
     call('HSET', key, owner, current .. ' ' .. int(count))
     keep(key, KEEP)
@@ -192,17 +216,19 @@ end
 local sweeps = {}
 
 function sweeps.h(key, before)
-  if tonumber(call('LINDEX', key, -1) or now) < before then call('DEL', key) end
+  local last = num(call('LINDEX', key, -1)) or 0
+  if last < before or last > now + KEEP * 1000 then call('DEL', key) end
 end
 
 function sweeps.b(key, before)
-  if tonumber(call('GET', key) or now) < before / 1000 then call('DEL', key) end
+  local full = num(call('GET', key)) or 0
+  if full < before / 1000 or full > now / 1000 + 2 * KEEP then call('DEL', key) end
 end
 
 function sweeps.c(key)
   local stored = call('HGETALL', key)
   for i = 1, #stored, 2 do
-    if lease(stored[i]) ~= string.match(stored[i + 1], '^%d+') then call('HDEL', key, stored[i]) end
+    if (lease(stored[i]) or '') ~= string.match(stored[i + 1], '^%d+') then call('HDEL', key, stored[i]) end
   end
   keep(key, KEEP)
 end
@@ -218,13 +244,16 @@ end
 function calls.sweep(cursor, pattern, kindAt, idleMs)
   local page = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', ${SWEEP_KEYS})
   for _, key in ipairs(page[2]) do
-    sweeps[string.sub(key, tonumber(kindAt), tonumber(kindAt))](key, now - tonumber(idleMs) * 1000)
+    local kind = string.sub(key, tonumber(kindAt), tonumber(kindAt))
+    local failed = guarded(key, sweeps[kind], key, now - tonumber(idleMs) * 1000)
+    if failed then return failed end
   end
   if page[1] == '0' then
     local stored = call('HGETALL', KEYS[2])
     for i = 1, #stored, 2 do
-      local ends = stored[i] ~= 'n' and string.match(stored[i + 1], '%d+$')
-      if ends and tonumber(ends) <= now then call('HDEL', KEYS[2], stored[i]) end
+      local ends = num(string.match(stored[i + 1], '%d+$')) or 0
+      local isOver = ends <= now or ends > now + KEEP * 1000
+      if stored[i] ~= 'n' and isOver then call('HDEL', KEYS[2], stored[i]) end
     end
   end
   return { page[1] }
@@ -245,13 +274,9 @@ while a <= #ARGV do
   end
   for i = a + 1, a + arguments[name] do own[#own + 1] = ARGV[i] end
   a = a + 1 + arguments[name]
-  local done, answer = pcall(calls[name], unpack(own))
-  if done then
-    answers[#answers + 1] = answer
-  else
-    answers[#answers + 1] = { '!', type(answer) == 'table' and answer.err or tostring(answer) }
-  end
+  answers[#answers + 1] = guarded(not keyless[name] and own[1] or nil, calls[name], unpack(own))
 end
+answers[#answers + 1] = foreign
 return answers
 `;
 

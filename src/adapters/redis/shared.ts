@@ -15,11 +15,19 @@ export class RedisShared implements Shared {
   readonly #tag: string;
   readonly #calls: Calls;
 
-  /** @param time the time in µs to use in place of that of the server, or '' */
-  constructor(link: Link, tag: string, time: () => string = () => '') {
+  /**
+   * @param time the time in µs to use in place of that of the server, or ''
+   * @param onForeign called with keys that had values of another program and were removed
+   */
+  constructor(
+    link: Link,
+    tag: string,
+    time: () => string = () => '',
+    onForeign: (keys: readonly string[]) => void = () => {},
+  ) {
     this.#link = link;
     this.#tag = tag;
-    this.#calls = new Calls(link, tag, time);
+    this.#calls = new Calls(link, tag, time, onForeign);
   }
 
   async hit(key: string, limit: number, windowMs: number): Promise<RateLimitResult> {
@@ -102,7 +110,7 @@ function recordsOf(key: string, answer: readonly string[]): SharedRecord[] {
   const records: SharedRecord[] = [];
   for (let i = 0; i + 3 < answer.length; i += 4) {
     const [name = '', stored = '', leftUs = '', nobody] = answer.slice(i, i + 4);
-    const [, putAtUs, owner = '', text = ''] = /^\d+ (\d+) \d+ (\S*) ([^]*)$/.exec(stored) ?? [];
+    const [, putAtUs, owner = '', text = ''] = /^\d+ (\d+) \d+ ([^ \t-\r]*) ([^]*)$/.exec(stored) ?? [];
     const expiresInMs = leftUs === '' ? null : Number(leftUs) / 1_000;
     records.push({ key, name, owner: nobody === '1' ? '' : owner, text, putAt: Number(putAtUs) / 1_000, expiresInMs });
   }
