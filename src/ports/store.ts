@@ -29,6 +29,16 @@ export interface Reader {
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
 }
 
+/** The reads of a transaction that do not guard it. */
+export interface UnguardedReader extends Reader {
+  /**
+   * As `Reader.get`. With `suffices`, the first run of a transaction may get an earlier value that the adapter has at
+   * hand. If the record has another value at the commit for which `suffices` is false, the transaction runs again.
+   * `suffices` is synchronous, has no side effects and may be called more than once, or not at all.
+   */
+  get(partition: string, key: string, suffices?: (current: string | undefined) => boolean): Promise<string | undefined>;
+}
+
 /**
  * Returns the text of an event for its position. Called at commit, possibly more than once: it must have no side
  * effects.
@@ -45,7 +55,7 @@ export interface Transaction extends Reader {
   /** As `Reader.range`, without that guard. To be safe, `get` a key that every writer of the range updates. */
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
   /** Reads without that guard, for records that change so often that the transaction would keep conflicting. */
-  readonly unguarded: Reader;
+  readonly unguarded: UnguardedReader;
   /** Writes a record. */
   put(partition: string, key: string, value: string): void;
   /** Deletes a record; no effect if there is none. */

@@ -169,6 +169,38 @@ export const transactionCases: Cases = {
     t.equal(runs, 1);
   },
 
+  'an unguarded read shows an earlier value only if what there is at the commit suffices': async (
+    t,
+    { store, peer },
+  ) => {
+    const changes: Readonly<Record<string, (tx: Transaction) => void>> = {
+      put: (tx) => tx.put('p', 'k', '2'),
+      delete: (tx) => tx.delete('p', 'k'),
+    };
+    for (const [name, change] of Object.entries(changes)) {
+      const latest = name === 'put' ? '2' : undefined;
+      for (const answer of [true, false]) {
+        await store.transact(async (tx) => tx.put('p', 'k', '1'));
+        await peer.transact(async (tx) => change(tx));
+        const asked: (string | undefined)[] = [];
+        let runs = 0;
+        const seen = await store.transact(async (tx) => {
+          runs++;
+          const value = await tx.unguarded.get('p', 'k', (current) => {
+            asked.push(current);
+            return answer;
+          });
+          tx.put('p', 'seen', value ?? 'none');
+          return value;
+        });
+        t.equal(await peer.get('p', 'seen'), seen ?? 'none', name);
+        t.ok(asked.every((current) => current === latest));
+        if (answer) t.strictSame({ runs, isKnown: seen === '1' || seen === latest }, { runs: 1, isKnown: true }, name);
+        else t.ok(runs <= 2 && seen === latest, `${name}: ${runs} runs, ${seen}`);
+      }
+    }
+  },
+
   'a transaction that conflicts every time runs 12 times, and writes nothing': async (t, { store, peer }) => {
     let runs = 0;
     const transaction = store.transact(async (tx) => {

@@ -19,7 +19,7 @@ export type CommitOutcome =
 export interface Current {
   /** The version of a guarded or updated record; null if there is none. */
   version(partition: string, key: string): string | null;
-  /** The value of an updated record; undefined if there is none. */
+  /** The value of a record that is updated, or whose value may suffice; undefined if there is none. */
   value(partition: string, key: string): string | undefined;
   /** The position of the last event of a stream, null if it has ended. */
   lastSeq(stream: string): number | null;
@@ -82,7 +82,11 @@ export class CommitGroup {
       if (this.#isStale(read)) return { kind: 'conflict', stale: read };
     }
     // Against what is committed: the transactions before it in the group are not yet.
-    for (const read of transaction.assumptions) if (this.#isStale(read)) return { kind: 'conflict', stale: read };
+    for (const read of transaction.assumptions) {
+      const { partition, key, suffices } = read;
+      if (this.#isStale(read) && suffices?.(this.#current.value(partition, key)) !== true)
+        return { kind: 'conflict', stale: read };
+    }
     const charsBefore = this.#chars;
     const replaced: Replaced[] = [];
     try {

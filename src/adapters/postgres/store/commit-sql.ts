@@ -31,9 +31,9 @@ function needsOf(transactions: readonly PostgresTransaction[]): Needs {
   const streams = new Set<string>();
   const keys = new Map<string, { partition: string; key: string; value: boolean }>();
   for (const { reads, assumptions, operations, emissions } of transactions) {
-    for (const { partition, key } of assumptions) {
+    for (const { partition, key, suffices } of assumptions) {
       const name = `${partition} ${key}`;
-      if (!keys.has(name)) keys.set(name, { partition, key, value: false });
+      if (suffices !== undefined || !keys.has(name)) keys.set(name, { partition, key, value: suffices !== undefined });
     }
     for (const { partition, key } of reads) {
       if (!partitions.has(partition)) partitions.set(partition, false);

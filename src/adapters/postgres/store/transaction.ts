@@ -1,4 +1,4 @@
-import type { Entry, RangeOptions, Reader, RenderEvent, Transaction } from '../../../ports/store.ts';
+import type { Entry, RangeOptions, Reader, RenderEvent, Transaction, UnguardedReader } from '../../../ports/store.ts';
 import type { RecordCache } from './record-cache.ts';
 import type { VersionedValue } from './versioned-value.ts';
 
@@ -8,6 +8,12 @@ export interface GuardedRead {
   readonly key: string;
   /** Null if there was no record. */
   readonly version: string | null;
+}
+
+/** An unguarded read from the cache. */
+export interface Assumption extends GuardedRead {
+  /** Whether another value at the commit is as good; absent: it must have been current when it was read. */
+  readonly suffices: ((current: string | undefined) => boolean) | undefined;
 }
 
 /** A buffered write: a `value` (undefined: delete), or a `change` to be evaluated at commit. */
@@ -39,11 +45,10 @@ export interface GuardedReader extends Reader {
 /** The reads and buffered writes of one run of a transaction's work. */
 export class PostgresTransaction implements Transaction {
   readonly reads: GuardedRead[] = [];
-  /** Unguarded reads that came from the cache: they must have been current when they were read. */
-  readonly assumptions: GuardedRead[] = [];
+  readonly assumptions: Assumption[] = [];
   readonly operations: Operation[] = [];
   readonly emissions: Emission[] = [];
-  readonly unguarded: Reader;
+  readonly unguarded: UnguardedReader;
   /** Whether any read came from the cache. */
   isSpeculative = false;
   readonly #reader: GuardedReader;
@@ -60,7 +65,7 @@ export class PostgresTransaction implements Transaction {
       cache === null
         ? reader
         : {
-            get: (partition, key) => this.#getUnguarded(partition, key),
+            get: (partition, key, suffices) => this.#getUnguarded(partition, key, suffices),
             range: (partition, options) => reader.range(partition, options),
           };
   }
@@ -77,10 +82,10 @@ export class PostgresTransaction implements Transaction {
     return read?.value;
   }
 
-  async #getUnguarded(partition: string, key: string): Promise<string | undefined> {
+  async #getUnguarded(partition: string, key: string, suffices: Assumption['suffices']): Promise<string | undefined> {
     const cached = this.#cached(partition, key);
     if (cached === undefined) return this.#reader.get(partition, key);
-    this.assumptions.push({ partition, key, version: cached?.version ?? null });
+    this.assumptions.push({ partition, key, version: cached?.version ?? null, suffices });
     return cached?.value;
   }
 
