@@ -66,24 +66,29 @@ export interface Prepared extends Current {
 
 /**
  * Begins a transaction, takes its locks in one order for all processes, and reads what the group depends on. Rows of
- * partitions come first, by name: exclusive where the group writes, and shared where it has only read; then those of
- * streams. Partitions and streams that are new get their row before that, so that there is something to lock.
+ * partitions come first, by name: exclusive, with the new version, where the group writes, and shared where it has only
+ * read; then those of streams. Partitions and streams that are new get a row, so that there is something to lock.
  */
 export function prepareCommit(transactions: readonly PostgresTransaction[]): Preparation {
   const { partitions, streams, keys } = needsOf(transactions);
   const statements = [BEGIN];
-  const names = [...partitions.keys()].sort();
-  const runs = runsOf(partitions);
-  if (names.length > 0) {
+  /** The numbers of the statements that lock shared, and how many rows each must find. */
+  const shared: [statement: number, rows: number][] = [];
+  for (const [names, written] of runsOf(partitions)) {
+    if (written) {
+      statements.push(
+        `insert into collab.partitions select name, pg_current_xact_id()
+          from unnest(${quoteArray(names)}) with ordinality n (name, i) order by i
+          on conflict (partition) do update set version = excluded.version`,
+      );
+      continue;
+    }
     statements.push(
       `insert into collab.partitions select name, '0' from unnest(${quoteArray(names)}) name on conflict do nothing`,
+      `select from collab.partitions where partition = any(${quoteArray(names)}) order by partition for share`,
     );
-    for (const [names, written] of runs) {
-      statements.push(
-        `select from collab.partitions where partition = any(${quoteArray(names)}) order by partition
-          for ${written ? 'no key update' : 'share'}`,
-      );
-    }
+    // `begin` is two statements.
+    shared.push([statements.length, names.length]);
   }
   if (streams.length > 0)
     statements.push(
@@ -110,8 +115,6 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
   return {
     sql: statements.join(';\n'),
     parse: (results) => {
-      // `begin`, its settings, and the new partitions come before.
-      const locked = results.slice(3, 3 + runs.length).reduce((sum, rows) => sum + rows.length, 0);
       let next = before;
       const lastSeqs = new Map<string, number | null>();
       if (streams.length > 0)
@@ -130,7 +133,7 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
       return {
         incarnation: incarnation ?? '',
         xid: xid ?? '',
-        isComplete: locked === names.length,
+        isComplete: shared.every(([statement, rows]) => results[statement]?.length === rows),
         version: (partition, key) => found.get(`${partition} ${key}`)?.version ?? null,
         value: (partition, key) => found.get(`${partition} ${key}`)?.value,
         lastSeq: (stream) => lastSeqs.get(stream) ?? (lastSeqs.has(stream) ? null : 0),
@@ -174,10 +177,6 @@ export function writeCommit(group: CommitGroup, xid: string, id: string): string
     statements.push(
       `insert into collab.records (partition, key, value, version) values ${values.join()}
         on conflict (partition, key) do update set value = excluded.value, version = excluded.version`,
-    );
-  if (group.writes.size > 0)
-    statements.push(
-      `update collab.partitions set version = '${xid}' where partition = any(${quoteArray([...group.writes.keys()])})`,
     );
   const events = keptEvents(group);
   if (events.length > 0)
