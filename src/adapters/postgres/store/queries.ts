@@ -106,11 +106,12 @@ export function eventsQuery(
       where stream = s.stream and seq > greatest(${Math.trunc(since)}, s.oldest_seq - 1) and seq <= s.last_seq
       order by seq${limitClause(limit)}
     ) e where s.stream = ${quote(stream)} and not s.ended`;
-  // Bounds what is sent. The server counts code points, of which a text has at most as many as UTF-16 units.
+  // Bounds what is sent by the number of bytes, which the server knows; it would have to count the characters. A UTF-16
+  // unit has three at most.
   const sql = Number.isFinite(maxChars)
     ? `select seq, text from (
-        select seq, text, sum(length(text)) over (order by seq) - length(text) as before from (${page}) e
-      ) e where before < ${Math.trunc(maxChars)} order by seq`
+        select seq, text, sum(octet_length(text)) over (order by seq) - octet_length(text) as before from (${page}) e
+      ) e where before < ${3 * Math.trunc(maxChars)} order by seq`
     : `${page} order by e.seq`;
   return one(sql, (rows) => {
     const events: StoredEvent[] = [];

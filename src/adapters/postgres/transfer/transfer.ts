@@ -16,9 +16,9 @@ import { decodeText, encodeText } from '../stored-text.ts';
 import { ALLOW_WRITES, RECREATE_META, REFUSE_WRITES } from './refuse-writes.ts';
 import { MaintenancePause } from './maintenance-pause.ts';
 
-/** The most records of one `scan`, and their characters before the last one. */
+/** The most records of one `scan`, and their bytes before the last one. */
 const SCANNED = 5_000;
-const SCANNED_CHARS = 8_000_000;
+const SCANNED_BYTES = 8_000_000;
 const STATEMENT_MS = 120_000;
 /** One reads and writes, one pauses the maintenance. */
 const CONNECTIONS = 3;
@@ -163,12 +163,12 @@ class PostgresTransfer implements StoreTransfer {
 
   async #page(condition: string): Promise<StoredRecord[]> {
     const [rows] = await this.#run(`select partition, key, value from (
-        select *, sum(length(value)) over (order by partition, key rows unbounded preceding) - length(value) as before
+        select *, sum(octet_length(value)) over (order by partition, key rows unbounded preceding) - octet_length(value) as before
         from (
           select partition, key, value from collab.records
           where ${condition} and partition <> ${quote(MOVES)} order by partition, key limit ${SCANNED}
         ) page
-      ) page where before < ${SCANNED_CHARS} order by partition, key`);
+      ) page where before < ${SCANNED_BYTES} order by partition, key`);
     return (rows ?? []).map(([partition, key, value]) => ({
       partition: partition ?? '',
       key: key ?? '',
