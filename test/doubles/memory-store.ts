@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { CollabError } from '../../src/model/errors.ts';
 import { ListenerErrors, Listeners } from '../../src/lib/listeners.ts';
 import type {
@@ -14,6 +13,7 @@ import type {
 } from '../../src/ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
 import { MemoryValueCache } from './memory-value-cache.ts';
+import { Scope } from './scope.ts';
 
 const ATTEMPTS = 12;
 const MAX_DELAY = 4;
@@ -36,7 +36,7 @@ export class MemoryStore implements Store {
   readonly #followers = new Set<Follower>();
   #delivering = false;
   /** Set while the work of a transaction of this store runs, and in what it starts. */
-  readonly #working = new AsyncLocalStorage<true>();
+  readonly #working = new Scope<true>();
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
@@ -204,7 +204,7 @@ export class MemoryStore implements Store {
 
   /** Refuses what could wait for ever in an adapter whose transactions hold connections of a bounded pool. */
   #requireNoTransaction(): void {
-    if (this.#working.getStore() === true) throw new Error('a transaction must read and write through `tx`');
+    if (this.#working.get() === true) throw new Error('a transaction must read and write through `tx`');
   }
 }
 

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { Scope } from './scope.ts';
 
 /** What the computation of a value read: keys, or all keys with a prefix. */
 export interface ComputedRead {
@@ -25,7 +25,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 export class MemoryValueCache {
   readonly #versionOf: (partition: string) => number;
   /** The reads of the computation that the current code belongs to. */
-  readonly #computing = new AsyncLocalStorage<ComputedRead[]>();
+  readonly #computing = new Scope<ComputedRead[]>();
   readonly #values = new Map<string, CachedValue>();
   #bytes = 0;
 
@@ -41,10 +41,10 @@ export class MemoryValueCache {
     if (known !== undefined) this.#remove(key, known);
     if (known?.versions.every((version, i) => version === versions[i])) {
       this.#add(key, known);
-      this.#computing.getStore()?.push(...known.reads);
+      this.#computing.get()?.push(...known.reads);
       return known.value as Promise<T>;
     }
-    const outer = this.#computing.getStore();
+    const outer = this.#computing.get();
     const reads: ComputedRead[] = [];
     const value = this.#computing.run(reads, compute).finally(() => outer?.push(...reads));
     const cached: CachedValue = { reads, partitions, versions, value, bytes: 0 };
@@ -58,7 +58,7 @@ export class MemoryValueCache {
 
   /** Records a read, for the value whose computation does it, if any. */
   recordRead(partition: string, key: string, isPrefix: boolean): void {
-    this.#computing.getStore()?.push({ partition, key, isPrefix });
+    this.#computing.get()?.push({ partition, key, isPrefix });
   }
 
   /**

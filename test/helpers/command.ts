@@ -1,7 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
 import { runCli } from '../../src/cli/main.ts';
 import { collab as collabApart, collabCommand, type Finished, jsonOf } from './cli.ts';
+import { Scope } from '../doubles/scope.ts';
 
 interface CommandOptions {
   /** `COLLAB_*` variables. */
@@ -19,7 +19,7 @@ interface CommandOptions {
  * What the command that runs now has written. The output of this process itself, such as TAP, is written in another
  * context.
  */
-const output = new AsyncLocalStorage<Record<'stdout' | 'stderr', Buffer[]>>();
+const output = new Scope<Record<'stdout' | 'stderr', Buffer[]>>();
 const streams = ['stdout', 'stderr'] as const;
 /** Events for which a command leaves listeners, as its process ends. */
 const events: readonly (readonly [EventEmitter, string])[] = [
@@ -89,7 +89,7 @@ function capture(name: (typeof streams)[number]): () => void {
   const stream = process[name];
   const write = stream.write.bind(stream);
   const take = (chunk: Uint8Array | string, encoding?: BufferEncoding | (() => void), done?: () => void): boolean => {
-    const written = output.getStore();
+    const written = output.get();
     if (written === undefined)
       return typeof encoding === 'function' ? write(chunk, encoding) : write(chunk, encoding, done);
     written[name].push(
