@@ -1,3 +1,4 @@
+import { ENVIRONMENTS } from '../../domain/records/partitions.ts';
 import { moveNotice } from '../../model/move.ts';
 import type { Blobs } from '../../ports/blobs.ts';
 import type { StoreTransfer } from '../../ports/store-transfer.ts';
@@ -32,6 +33,23 @@ export async function claimTarget(
   await requireEmptyFiles();
   await target.setState({ kind: 'unfinished', other: source.label, epoch: source.epoch });
   return 'new';
+}
+
+/**
+ * For a target that an earlier run has claimed: the files that it has must be of environments that this move knows, as
+ * those that the source does not have are removed.
+ *
+ * @throws {Failure} if somebody else has put files there since
+ */
+export async function requireOwnFiles(source: StoreTransfer, target: StoreTransfer, blobs: Blobs): Promise<void> {
+  for (const environmentId of await blobs.environments()) {
+    const known = await Promise.all([source, target].map((store) => store.get(ENVIRONMENTS, environmentId)));
+    if (known.every((record) => record === undefined))
+      throw usageFailure(
+        `The place for uploaded files of the target has files of ${environmentId}, which are not of this migration, so nothing was moved.`,
+        'Choose another place for them, empty the target, and run the command again. If that environment was deleted since the command ran last, remove its files from the target.',
+      );
+  }
 }
 
 /** @throws {Failure} if there are files */

@@ -15,7 +15,7 @@ import { interruptible } from '../terminal/interruption.ts';
 import { keyValues, nextSteps, printResult } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
-import { claimTarget, requireNoFiles } from './claim-target.ts';
+import { claimTarget, requireNoFiles, requireOwnFiles } from './claim-target.ts';
 import { lockMigration } from './lock-migration.ts';
 import { move, type MoveResult } from './move.ts';
 import { hasSameFiles, hasSameStore, loadTargetConfig, type TargetConfig } from './target-config.ts';
@@ -130,6 +130,7 @@ async function moveBetween(
   const claim = await claimTarget(source, target, async () => {
     if (blobs !== undefined) await requireNoFiles(blobs.target);
   });
+  if (claim === 'unfinished' && blobs !== undefined) await requireOwnFiles(source, target, blobs.target);
   return claim === 'done' ? null : move({ source, target, blobs, prepareOnly, progress, signal });
 }
 

@@ -130,6 +130,7 @@ class Move {
       await this.#copyChanges();
       const [lost] = [...this.#suspects, ...(await this.#copy(this.#unverified, 'comparing records'))];
       if (lost !== undefined) throw this.#lostFailure(lost);
+      await this.#requireClaim();
       this.#signal.throwIfAborted();
     } catch (error) {
       // If this fails too, the source says at its next start what to do.
@@ -156,6 +157,16 @@ class Move {
       faults: { missing, damaged: this.#blobs?.damaged ?? [] },
       stoppedMs,
     };
+  }
+
+  /** Another move, from another machine, may have taken the target at the same time. */
+  async #requireClaim(): Promise<void> {
+    const { source, target } = this.#options;
+    const state = await target.state();
+    if (state?.kind !== 'unfinished' || state.other !== source.label || state.epoch !== source.epoch)
+      throw new Failure(`${target.label} is no longer the target of this migration, so nothing was moved.`, [
+        'Find out who else uses it, choose an empty target, and run the command again.',
+      ]);
   }
 
   #step(text: () => string): void {
