@@ -112,7 +112,6 @@ for (const { name, files, options } of projects) {
         compilerOptions: {
           ...options,
           strict: true,
-          skipDefaultLibCheck: true,
           noEmit: true,
           target: 'ES2022',
           exactOptionalPropertyTypes: true,
