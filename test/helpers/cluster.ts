@@ -37,6 +37,8 @@ export interface ClusterOptions {
   readonly port?: number;
   /** Environment variables besides those of this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The file of another build of the program. */
+  readonly program?: string | undefined;
 }
 
 /** A folder of config.json and data. */
@@ -103,10 +105,11 @@ export async function startCluster({
   folder,
   port = 0,
   env = {},
+  program = COLLAB,
 }: ClusterOptions = {}): Promise<Cluster> {
   const { dir, keys } = folder ?? (await initFolder(config));
   const startedAt = performance.now();
-  const args = [COLLAB, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
+  const args = [program, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
   const primary = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   const lines = new Lines(primary);
   // Not 'close': workers that outlive it would hold its output open.

@@ -19,8 +19,8 @@ export interface Nodes {
   readonly all: Cluster[];
   /** The folder of a node. */
   readonly dirs: readonly string[];
-  /** Starts a node again that has ended, on the same port. */
-  restart(number: number): Promise<void>;
+  /** Starts a node again that has ended, on the same port, with another build of the program if it is named. */
+  restart(number: number, program?: string): Promise<void>;
 }
 
 export interface NodesOptions {
@@ -58,16 +58,16 @@ export async function startNodes(
   const keys = await init(dirs[0] ?? '');
   const all: Cluster[] = [];
   t.teardown(() => Promise.all(all.map((node) => node.kill())));
-  const start = (dir: string, port = 0): Promise<Cluster> =>
-    startCluster({ folder: { dir, keys }, workers: 1, port, env });
+  const start = (dir: string, port = 0, program?: string): Promise<Cluster> =>
+    startCluster({ folder: { dir, keys }, workers: 1, port, env, program });
   all.push(...(await Promise.all(dirs.map((dir) => start(dir)))));
   return {
     keys,
     all,
     dirs,
-    restart: async (number) => {
+    restart: async (number, program) => {
       const { dir, port } = all[number] ?? { dir: '', port: 0 };
-      all[number] = await start(dir, port);
+      all[number] = await start(dir, port, program);
     },
   };
 }
