@@ -27,7 +27,10 @@ export class ProcessorTimeRows {
    * engines of the server, which are not part of the total.
    */
   get rows(): readonly Row[] {
-    const engines = [...this.#byEngine.values()].flatMap((row) => [row, ratioOf(row)]);
+    // Collab uses fewer engines than the same with another one: there is nothing to compare that with.
+    const engines = [...this.#byEngine.values()].flatMap((row) =>
+      row.runs.has('collab') ? [row, ratioOf(row)] : [row],
+    );
     return [this.total, ratioOf(this.total), ...this.#byRole.values(), ...engines];
   }
 
