@@ -68,6 +68,18 @@ t.test('Caddy knows each node of compose, and asks it whether it is ready', (t) 
   t.end();
 });
 
+t.test('compose starts nodes only once the engines can be reached from them', (t) => {
+  const pgReady = /"pg_isready".*/.exec(compose)?.[0] ?? '';
+  t.match(pgReady, '--host=', 'by TCP: the server of the first start, which ends again, has its socket only');
+  const bucket = /^ {2}bucket:\n[^]*?\n\n/m.exec(compose)?.[0] ?? '';
+  // The shell of SeaweedFS ends with 0 whatever its commands did, also before there is a filer.
+  t.match(bucket, /until [^\n]*s3\.bucket\.list/);
+  const endpoint = /COLLAB_BLOBS_ENDPOINT: (\S+)/.exec(compose)?.[1] ?? 'none';
+  t.match(bucket, `${endpoint}/`, 'where the nodes look for it');
+  t.match(compose, /bucket:\n +condition: service_completed_successfully/);
+  t.end();
+});
+
 t.test('the templates of the chart use values that it declares, and templates that it has', (t) => {
   const templates = projectFiles()
     .filter((path) => path.startsWith(`${chart}/templates/`))
