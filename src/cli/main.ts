@@ -156,6 +156,8 @@ export async function createProgram(
       '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins ' +
         'add commands, such as webhook, email and web-push: `collab plugin list` shows them.',
     );
+  // The modules of all commands take half a second to load.
+  if (argv.length === 1 && (argv[0] === '-v' || argv[0] === '--version')) return program;
   const first = firstWord(argv);
   // Completions are of all commands.
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
