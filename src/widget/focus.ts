@@ -25,11 +25,12 @@ export class Focus {
             : placing !== null
               ? 'placing'
               : '';
-    if (panel !== this.#panel) {
+    // What is loaded later is followed when it is there.
+    if (panel !== this.#panel && (!panel || this.#find('.panel') !== null)) {
       this.#panel = panel;
       this.#find(panel ? '.panel input' : '[part=toggle]')?.focus({ preventScroll: true });
     }
-    if (shown === this.#shown) return;
+    if (shown === this.#shown || (shown !== '' && shown !== 'placing' && this.#find('.popover') === null)) return;
     const before = this.#shown;
     this.#shown = shown;
     if (before === '') this.#origin = this.#currentSelector();

@@ -18,7 +18,8 @@ const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
   }
 </script></main>`;
 
-const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector('.popover .composer textarea')";
+const ROOT = "document.querySelector('collab-comments').shadowRoot";
+const AREA = `${ROOT}.querySelector('.popover .composer textarea')`;
 
 t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
@@ -224,5 +225,21 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
       (await taken()).filter((name) => name.startsWith('keydown')),
       [],
     );
+  });
+
+  await t.test('goes into what was opened before its code was loaded', async (t) => {
+    const slow = await context.newPage();
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    await slow.route(/\/widget\/opened-/, async (route) => (await released, route.continue()));
+    await slow.goto(page.url());
+    await live(slow);
+    await slow.locator('collab-comments .pin').first().click();
+    await slow.evaluate('new Promise(requestAnimationFrame)');
+    t.equal(await popover(slow).count(), 0);
+    release();
+    await field(slow).waitFor();
+    await until(() => slow.evaluate<boolean>(`${ROOT}.activeElement === ${AREA}`), 5_000);
+    await slow.close();
   });
 });
