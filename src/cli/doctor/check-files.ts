@@ -3,14 +3,18 @@ import { firstLine } from '../../lib/thrown.ts';
 import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
+import { hasFilesInFolder } from '../../config/engines.ts';
 import { useStore } from '../shared/open-store.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 
-/** Compares the files on the disk with their records, both ways. The store must be openable. */
+/** What to do about lost files of a bucket. */
+export const RESTORE_OBJECTS = 'Bring back their objects, by their versions or from the copy of the bucket';
+
+/** Compares the stored files with their records, both ways. The store must be openable. */
 export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Check> {
   try {
-    return await useStore(config, (ctx) => compare(ctx, dir));
+    return await useStore(config, (ctx) => compare(ctx, dir, hasFilesInFolder(config)));
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
     const { message, remedy } = accessDenialOf(error) ?? {
@@ -21,13 +25,13 @@ export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Chec
   }
 }
 
-async function compare(ctx: Context, dir: string): Promise<Check> {
+async function compare(ctx: Context, dir: string, isInFolder: boolean): Promise<Check> {
   const { files, lost } = await checkFiles(ctx);
   const unneeded = await unneededFiles(ctx);
   const collect = `collab gc --dir ${shellWord(dir)}`;
   if (lost.length > 0) {
-    const missing = `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`;
-    const remedy = 'Restore them from a backup of the data folder; their comments still show them.';
+    const missing = `${lost.length} of ${files} files are missing ${isInFolder ? 'on the disk' : 'in the bucket'}, such as ${lost[0]}`;
+    const remedy = `${isInFolder ? 'Restore them from a backup of the data folder' : RESTORE_OBJECTS}; their comments still show them.`;
     return fail(
       'files',
       [missing, ...unneeded].join('; '),

@@ -136,7 +136,10 @@ async function makeThumbnail(ctx: Context, environmentId: string, fileId: string
   const { blobs, media } = requireFileStorage(ctx);
   const name = thumbnailName(fileId);
   if (!(await fileExists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
-  const thumbnail = await media.thumbnail(await readBlob(blobs, environmentId, fileId));
+  const bytes = await readBlob(blobs, environmentId, fileId);
+  // Whoever asks for the thumbnail once the bytes are back requests it again.
+  if (bytes === null) return;
+  const thumbnail = await media.thumbnail(bytes);
   if (thumbnail === null) return markNoThumbnail(ctx, environmentId, fileId);
   const staged = await blobs.stage(environmentId, name);
   try {
@@ -153,11 +156,13 @@ async function fileExists(ctx: Context, environmentId: string, fileId: string): 
   return (await ctx.store.get(filesOf(environmentId), fileId)) !== undefined;
 }
 
-async function readBlob(blobs: Blobs, environmentId: string, name: string): Promise<Buffer> {
-  const { size = 0 } = (await blobs.stat(environmentId, name)) ?? {};
+/** Returns null if the bytes are lost. */
+async function readBlob(blobs: Blobs, environmentId: string, name: string): Promise<Buffer | null> {
+  const stat = await blobs.stat(environmentId, name);
+  if (stat === undefined) return null;
   const reader = await blobs.open(environmentId, name);
   try {
-    return await reader.read(0, size);
+    return await reader.read(0, stat.size);
   } finally {
     await reader.close();
   }

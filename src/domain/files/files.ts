@@ -61,8 +61,8 @@ export async function openFile(
 }
 
 /**
- * Resolves once a thumbnail exists, and requests it if it does not. Throws `file_not_found` if none can be made, and
- * `internal` if that takes too long.
+ * Resolves once a thumbnail exists, and requests it if it does not. Throws `file_not_found` if none can be made, as of a
+ * file whose bytes are lost, and `internal` if that takes too long.
  *
  * @param isWanted called while waiting; false ends the wait
  */
@@ -73,8 +73,10 @@ export async function awaitThumbnail(
 ): Promise<void> {
   const { blobs } = requireFileStorage(ctx);
   const fileId = fileOfThumbnail(blob);
-  const exists = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
+  const exists = async (name = blob): Promise<boolean> => (await blobs.stat(environmentId, name)) !== undefined;
   if (await exists()) return;
+  // Lost bytes, as after the restore of an older bucket: nothing to wait for.
+  if (!(await exists(fileId))) throw fileNotFound();
   const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
   await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
   for (

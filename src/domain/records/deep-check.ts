@@ -133,7 +133,7 @@ async function checkFile(
   const reader = await requireFileStorage(ctx)
     .blobs.open(environmentId, fileId)
     .catch(() => null);
-  if (reader === null) return 'is missing on the disk';
+  if (reader === null) return 'is missing';
   const hash = createHash('sha256');
   try {
     for (let at = 0; ;) {
