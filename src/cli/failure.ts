@@ -1,4 +1,4 @@
-import { ExitCode, StartError } from '../cluster/exit.ts';
+import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
 import { isDiskError, isLimitError, systemErrorOf } from '../lib/errno.ts';
 import { actsForRoot } from './shared/operator.ts';
@@ -7,11 +7,8 @@ import { messageOf } from '../lib/thrown.ts';
 import { EngineError } from '../ports/engine-error.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
-/**
- * Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration, 75 for an engine that cannot be
- * reached, where the same call may work later.
- */
-export type FailureCode = 1 | 2 | 75;
+/** Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration. */
+export type FailureCode = 1 | 2;
 
 /** The reason why a command failed, for the operator. */
 export class Failure extends Error {
@@ -152,17 +149,13 @@ function configFailure(error: ConfigError): Failure {
   );
 }
 
-function engineFailure({ message, retry, cause }: EngineError): Failure {
-  if (!retry) return new Failure(sentence(message), [], ExitCode.badConfiguration, 'engine_refused');
-  // A name that does not exist is rather misspelt: a name server that is not there yet says EAI_AGAIN.
-  const code = hasCode(cause, 'ENOTFOUND') ? ExitCode.badConfiguration : ExitCode.unreachable;
-  return new Failure(sentence(message), ['Run the command again when it can be reached.'], code, 'engine_unreachable');
-}
-
-/** Whether an error, or what caused it, is the error of the system with this code. */
-function hasCode(error: unknown, code: string): boolean {
-  if (!(error instanceof Error)) return false;
-  return ('code' in error && error.code === code) || hasCode(error.cause, code);
+function engineFailure({ message, retry }: EngineError): Failure {
+  return new Failure(
+    sentence(message),
+    retry ? ['Run the command again when it can be reached.'] : [],
+    2,
+    retry ? 'engine_unreachable' : 'engine_refused',
+  );
 }
 
 function dataFailure({ message, remedy }: DataError): Failure {

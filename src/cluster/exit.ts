@@ -3,8 +3,6 @@ export const ExitCode = {
   intended: 0,
   failure: 1,
   badConfiguration: 2,
-  /** EX_TEMPFAIL of sysexits.h: an engine cannot be reached, so that the same start may work later (decision 85). */
-  unreachable: 75,
 } as const;
 
 /**

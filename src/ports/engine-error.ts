@@ -10,7 +10,7 @@ export class EngineError extends Error {
   readonly option: EngineOption;
   /**
    * Whether the engine may answer later without a change of the configuration or of its rights, such as one that starts.
-   * A start then ends with exit code 75, otherwise with 2.
+   * Otherwise the server exits with code 2.
    */
   readonly retry: boolean;
 

@@ -125,18 +125,16 @@ t.test('nodes that start at once on an empty database make one first environment
 
 t.test('a store that cannot be used is one line with what was tried', { skip }, async (t) => {
   const postgres = await startPostgres(t);
-  const wrong: Record<string, [url: string, code: number]> = {
-    host: ['postgres://postgres:secretword@nowhere.invalid/collab', 2],
-    // Nothing listens: it may only have to be started, so a supervisor tries again.
-    port: ['postgres://postgres:secretword@127.0.0.1:1/collab', 75],
-    database: [postgres.url.replace(/collab$/, 'nothing'), 2],
-    scheme: ['mysql://root:secretword@127.0.0.1/x', 2],
+  const wrong = {
+    host: `postgres://postgres:secretword@127.0.0.1:1/collab`,
+    database: postgres.url.replace(/collab$/, 'nothing'),
+    scheme: 'mysql://root:secretword@127.0.0.1/x',
   };
-  for (const [name, [url, expected]] of Object.entries(wrong)) {
+  for (const [name, url] of Object.entries(wrong)) {
     const dir = nodeFolder(t, { store: { url } });
     for (const command of ['start', 'status']) {
       const { code, stdout, stderr } = await collab(command, '--dir', dir);
-      t.equal(code, expected, `${name}: ${command}`);
+      t.equal(code, 2, `${name}: ${command}`);
       t.match(stderr, /store\.url/);
       t.notMatch(stdout + stderr, /secretword|    at /);
     }

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 import { createProgram } from '../../src/cli/main.ts';
-import { ExitCode } from '../../src/cluster/exit.ts';
 import { options } from '../../src/config/option.ts';
 import { version } from '../../src/model/version.ts';
 import { projectFiles, readSource } from '../helpers/sources.ts';
@@ -107,10 +106,6 @@ t.test('the units of systemd call commands that exist, on the same program and f
     t.match(unit, /^User=collab$/m);
     t.match(unit, ' --dir /var/lib/collab');
   }
-  const [unit = ''] = units;
-  t.match(unit, /^Restart=on-failure$/m);
-  t.match(unit, new RegExp(`^RestartPreventExitStatus=${ExitCode.badConfiguration}$`, 'm'));
-  t.match(unit, /^\[Unit\][^[]*^StartLimitIntervalSec=0$/m, 'a node is started again until its engines answer');
   t.match(readSource('docs/deploy/collab-backup.timer'), /^OnCalendar=daily$/m);
   const systemd = spawnSync('systemd-analyze', ['--version']).status === 0;
   if (systemd) {
