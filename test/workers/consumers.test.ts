@@ -114,7 +114,7 @@ t.test('a text of the log that is no event is skipped and logged, and what follo
   await Promise.all([consumers.start(), others.start()]);
   await addComment(world, threadId, { body: 'before' });
   const stream = streamOf(world.environment);
-  for (const text of ['foreign', 'null', '5', '{"type":"comment.created"', '{}'])
+  for (const text of ['foreign', 'null', '5', '{"type":"comment.created"', '{"at":"2026"}'])
     await world.ctx.store.transact(async (tx) => tx.emit(stream, () => text));
   await addComment(world, threadId, { body: 'after' });
   await until(() => comments().length >= 2 && batched.length >= 2);

@@ -25,9 +25,10 @@ export function eventToHandle(
   { seq, text }: StoredEvent,
 ): EventEnvelope | null {
   const event = eventOrNull(text);
-  if (event === null) {
+  if (typeof event?.type !== 'string') {
     log.error({ ...names, seq }, 'a text of the log is no event, and a consumer skips it; see collab doctor --deep');
     onOutcome('skipped', 1);
+    return null;
   }
   return event;
 }
