@@ -1,3 +1,5 @@
+import { jsonOrUndefined } from '../../domain/input/json.ts';
+
 /** Begins a text that is stored as JSON. No JSON has this character, so values that are JSON are stored as they are. */
 const ESCAPED = '\u0001';
 const NUL = '\u0000';
@@ -13,14 +15,7 @@ export function encodeText(text: string): string {
  * is, so that one such row fails none of the others that are read together with it.
  */
 export function decodeText(stored: string): string {
-  return stored.startsWith(ESCAPED) ? (unescaped(stored.slice(1)) ?? stored) : stored;
-}
-
-function unescaped(json: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  if (!stored.startsWith(ESCAPED)) return stored;
+  const text = jsonOrUndefined(stored.slice(ESCAPED.length));
+  return typeof text === 'string' ? text : stored;
 }

@@ -1,18 +1,15 @@
 import type { EventEnvelope } from '../../model/event.ts';
+import { jsonOrUndefined } from '../input/json.ts';
 
 /**
  * As `parseEvent`; null for a text without the time of an event, as another program or a damaged restore may have
  * written it. For those who read on after it.
  */
 export function eventOrNull(text: string): EventEnvelope | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'at' in value && typeof value.at === 'string'
-      ? (value as EventEnvelope)
-      : null;
-  } catch {
-    return null;
-  }
+  const value = jsonOrUndefined(text);
+  return typeof value === 'object' && value !== null && 'at' in value && typeof value.at === 'string'
+    ? (value as EventEnvelope)
+    : null;
 }
 
 /**
