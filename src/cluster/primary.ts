@@ -121,7 +121,7 @@ async function supervise(
 
   const ready = supervisor.start().then(
     ({ core, coreReason, oldCore }): Ready | null => {
-      // The workers may become ready before they are told to drain.
+      // The workers may become ready before they get the order to drain.
       if (stopping) return null;
       const facts = { url: urlOf(config.host, port), port, webWorkers, core };
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');

@@ -188,7 +188,7 @@ export class Supervisor {
     return worker;
   }
 
-  /** Tells the web workers, which report it. Those that start later are told when they are ready. */
+  /** Tells the web workers, which report it. Those that start later get it when they are ready. */
   #sendMissingPlugins(uses: readonly string[]): void {
     this.#missingPlugins = uses;
     this.#tellWebWorkers({ type: 'missingPlugins', data: { uses } });

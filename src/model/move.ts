@@ -22,7 +22,7 @@ export function parseMoveState(text: string | undefined): MoveState | undefined 
   return text === undefined ? undefined : (JSON.parse(text) as MoveState);
 }
 
-/** What operators are told of a store that cannot be used because of a move, in one line with what to do. */
+/** The message for operators about a store that a move has made unusable, in one line with what to do. */
 export function moveNotice(store: string, { kind, other }: MoveState): string {
   switch (kind) {
     case 'unfinished':
@@ -43,7 +43,7 @@ export function moveNotice(store: string, { kind, other }: MoveState): string {
   }
 }
 
-/** What a client is told whose change comes during a move, or after it. */
+/** The message to a client that sends a change during a move, or after it. */
 export function movedRefusal(): CollabError {
   return new CollabError(
     'store_moving',

@@ -47,7 +47,7 @@ export interface SharedRecord {
 
 /**
  * How long a lease lasts that is not renewed, in milliseconds. For so long the users of a process that was killed
- * together with whoever would have reported its end are still shown (decision 71), and for so long a process may be
+ * together with the process that reports its end are still shown (decision 71), and for so long a process may be
  * busy, or cut off, before it has to store its entries again.
  */
 export const LEASE_MS = 20_000;

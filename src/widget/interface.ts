@@ -117,7 +117,7 @@ export const events: readonly (Documented & { readonly name: keyof CollabComment
   {
     name: 'collab-error',
     type: '`{ code, message }`',
-    meaning: 'Something was refused; the user has been told. The codes are those of [errors.md](errors.md).',
+    meaning: 'Something was refused, and the widget shows a message. The codes are those of [errors.md](errors.md).',
   },
 ];
 

@@ -129,7 +129,7 @@ export function runBackgroundWorker({
     onTaken: begin,
     onLost,
   });
-  // Whoever gives the lease up announces that.
+  // The worker that gives the lease up announces it.
   const waitForLease = (): void => {
     if (work !== null) return;
     stopWaiting = bus.onAnnounce((announcement) => {

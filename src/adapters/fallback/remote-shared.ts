@@ -156,7 +156,7 @@ export class RemoteShared implements Shared {
 
   /**
    * Reads entries where they are. Until the owner has written them into this process, reading fails while the memory
-   * cannot be reached: whoever is in a room must not seem to have left it.
+   * cannot be reached: users in a room must not seem to have left it.
    */
   async #read<T>(read: (shared: Shared) => Promise<T>): Promise<T> {
     if (this.#isAlone) return read(this.#entries);

@@ -18,8 +18,8 @@ import { Link } from './link.ts';
 
 /**
  * A bus by publish and subscribe of a Redis or Valkey. It publishes over one connection and hears over another one.
- * While the server cannot be reached, publications and announcements are lost; afterwards every listener is told that
- * any stream may have grown.
+ * While the server cannot be reached, publications and announcements are lost; afterwards every listener gets null: any
+ * stream may have grown.
  */
 export class RedisBus implements Bus {
   /** Whom messages are from: a process receives its own too, and drops them. */

@@ -69,7 +69,7 @@ export class Link {
     this.#grace = withTimeout(GRACE_MS, attempt, () => {
       throw lost;
     });
-    // Whoever waits for it handles its rejection; so do we below, for `attempt`.
+    // Callers that wait for it handle its rejection; so do we below, for `attempt`.
     this.#grace.catch(() => {}).finally(() => (this.#grace = undefined));
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(2 * delayMs, MAX_DELAY_MS)) {
       try {

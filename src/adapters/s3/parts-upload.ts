@@ -23,7 +23,7 @@ export class PartsUpload {
   /** Adds a part, which is uploaded after those before it. What fails is reported by `settled` and `complete`. */
   add(part: HashedBody): void {
     this.#work = (this.#work ?? Promise.resolve()).then(() => this.#uploadNext(part));
-    // It is reported later, to whoever awaits it.
+    // It is reported to the caller that awaits it later.
     this.#work.catch(() => undefined);
   }
 

@@ -137,7 +137,7 @@ async function makeThumbnail(ctx: Context, environmentId: string, fileId: string
   const name = thumbnailName(fileId);
   if (!(await fileExists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
   const bytes = await readBlob(blobs, environmentId, fileId);
-  // Whoever asks for the thumbnail once the bytes are back requests it again.
+  // Once the bytes are back, the next request for the thumbnail adds a new job.
   if (bytes === null) return;
   const thumbnail = await media.thumbnail(bytes);
   if (thumbnail === null) return markNoThumbnail(ctx, environmentId, fileId);

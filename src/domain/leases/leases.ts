@@ -3,8 +3,8 @@ import { LEASES } from '../records/partitions.ts';
 import { putRecord, readRecord } from '../records/record.ts';
 
 /**
- * `LeaseHolder.node` of the only node of a store that is a folder: whoever holds the lock of the folder, whose other
- * processes have ended.
+ * `LeaseHolder.node` of the only node of a store in a folder: the server that holds the lock of the folder. Processes of
+ * earlier servers have ended.
  */
 export const FOLDER_NODE = 'folder';
 
@@ -105,7 +105,7 @@ export async function releaseLease(store: Store, { name, fence }: Lease): Promis
 
 /**
  * Rejects with `LeaseLostError` unless the lease is held. With the `get` of a transaction, its commit conflicts with
- * whoever takes the lease: so it comes before that, or does not come at all.
+ * a commit that takes the lease: so it comes before that one, or fails.
  */
 export async function requireLease(reader: Pick<Reader, 'get'>, lease: Lease): Promise<void> {
   const grant = await readGrant(reader, lease.name);

@@ -63,8 +63,7 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
 }
 
 /**
- * Stands in the path for the environment of the credential: a page need not know its name, and no environment has this
- * one.
+ * In a path, the environment of the credential: a page need not know its name, and no environment is called this.
  */
 const OWN = '-';
 

@@ -122,7 +122,7 @@ function exchange(
       const isClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE';
       reject(isClosed && sent.reusedSocket ? new ClosedWhileIdle(error.message) : error);
     });
-    // A 101 or the answer to CONNECT is no `response`, and leaves the socket to whoever listens.
+    // A 101 or the answer to CONNECT is no `response`, and leaves the socket to the listener.
     for (const event of ['upgrade', 'connect'] as const) {
       sent.on(event, ({ statusCode }: IncomingMessage, socket: Duplex) => {
         socket.destroy();

@@ -34,8 +34,8 @@ export function syncPathSync(path: string): void {
 }
 
 /**
- * The lock file of LMDB. Nobody needs its content after a crash, and closing it gives up all locks of the process on it,
- * for whoever has the LMDB environment open.
+ * The lock file of LMDB. Its content is not needed after a crash, and closing it gives up all locks of the process on
+ * it, also those of its open LMDB environment.
  */
 const LOCK_FILE = 'lock.mdb';
 

@@ -31,8 +31,8 @@ export function allowWaking(): void {
  * now and then. Call `allowWaking` before.
  *
  * A waiting thread can miss the release of a robust mutex: the kernel wakes the first of two that wait, that one is
- * killed before it runs, and a third one has taken the mutex meanwhile without the mark that somebody waits. Whoever
- * releases it then wakes nobody. A thread that a signal interrupts looks at the mutex again
+ * killed before it runs, and a third one has taken the mutex meanwhile without the mark for waiting threads. Its
+ * release then wakes no thread. A thread that a signal interrupts looks at the mutex again
  * (docs/decisions/0084-lost-wake-ups.md).
  */
 export async function awaken<T>(work: Promise<T>): Promise<T> {

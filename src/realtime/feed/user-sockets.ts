@@ -10,7 +10,7 @@ import type { SocketWriter, TextFrame } from '../socket/socket-writer.ts';
 export interface UserSocket {
   readonly writer: SocketWriter;
   readonly userId: string;
-  /** The role of the token: `moderator` receives the events about moderation, whoever they are about. */
+  /** The role of the token: `moderator` receives the events about moderation of all users. */
   readonly role: Role;
   readonly rooms: RoomScope;
 }

@@ -3,7 +3,7 @@ import { shorten, textOf } from './text.ts';
 /** At most this many attributes are stored, each with at most this many characters. */
 const MAX_ATTRIBUTES = 8;
 const MAX_VALUE = 64;
-/** An element with more descendants is told by its text and its own attributes alone. */
+/** An element with more descendants is recognized by its text and its own attributes alone. */
 const MAX_DESCENDANTS = 12;
 /** Attributes that say what an element is. */
 const TELLING = ['alt', 'name', 'aria-label', 'title', 'href', 'placeholder', 'for', 'type', 'role'];
@@ -67,7 +67,7 @@ export function rowKeyOf(element: Element): readonly [string, string] | null {
   return null;
 }
 
-/** A shape without a name is told by what its whole picture is: bars of a chart change places. */
+/** A shape without a name is recognized by its whole picture: bars of a chart change places. */
 function shapeIn(element: Element): string {
   const geometry = (each: Element): string => GEOMETRY.map((name) => each.getAttribute(name) ?? '').join(' ');
   const whole = [...(element.closest('svg') ?? element).querySelectorAll([...SHAPES].join())].slice(0, MAX_SHAPES);

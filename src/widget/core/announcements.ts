@@ -26,7 +26,7 @@ export class Announcements {
     app.onStop(() => window.clearTimeout(this.#timer));
     app.onStop(
       app.session.on('event', ({ type, data }) => {
-        // Those of this room are told as changes of its threads.
+        // Those of this room are announced as changes of its threads.
         if (type === 'notification.created' && data.inApp && data.roomId !== app.room.roomId) void this.#notified(data);
       }),
     );
@@ -94,7 +94,7 @@ export function changesBetween(
             userId: comment.userId,
           },
         ];
-      // What this user edits is pending at first, whoever wrote it.
+      // An edit by this user is pending at first, also of a comment by another user.
       return comment.editedAt !== had.editedAt && comment.body !== had.body && comment.pending === null
         ? [{ key: 'announceEdited', userId: comment.userId }]
         : [];

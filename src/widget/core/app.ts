@@ -207,7 +207,7 @@ export class App {
     this.show({ hidesPins: hidden });
   }
 
-  /** Lets the user choose a place for a new thread; a user who may only read is told that. */
+  /** Lets the user choose a place for a new thread; a user who may only read gets a message. */
   startComment(): void {
     if (this.mayWrite) this.show({ placing: { threadId: null }, open: null, composing: null, cluster: null });
     else this.toasts.add({ kind: 'info', text: this.language.text('readOnly') });

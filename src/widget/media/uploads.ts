@@ -18,7 +18,7 @@ export interface Upload {
 /** The bound of the server on the files of a comment. */
 const MAX_FILES = 10;
 
-/** The files of one comment that is being written. A refused file is left out, and the user is told why. */
+/** The files of one comment that is being written. A refused file is left out, and a message says why. */
 export class Uploads {
   readonly #app: () => App;
   readonly #changed: () => void;

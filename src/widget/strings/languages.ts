@@ -40,8 +40,8 @@ export async function loadStrings(tags: readonly string[]): Promise<Loaded | nul
 }
 
 /**
- * The name that texts for a tag have: all kinds of Portuguese share those of Brazil, and Chinese is told apart by its
- * script.
+ * The name that texts for a tag have: all kinds of Portuguese share those of Brazil, and Chinese has one name for
+ * each script.
  */
 function nameOf(tag: string): string {
   try {

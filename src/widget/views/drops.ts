@@ -5,7 +5,7 @@ const FIELD = 'collab-comments-composer';
 
 /**
  * Takes files that are dropped anywhere on the widget: for the field that they are dropped on, else for that of the
- * open thread or of a new one. Without a field the user is told where files can be dropped: the browser would open them
+ * open thread or of a new one. Without a field a message says where files can be dropped: the browser would open them
  * in place of the page.
  */
 export function acceptDrops(root: DocumentFragment | HTMLElement, app: () => App | null): void {

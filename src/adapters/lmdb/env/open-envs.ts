@@ -14,7 +14,7 @@ export function lockFileId(folder: string): string {
   return stats === undefined ? '' : `${stats.dev} ${stats.ino}`;
 }
 
-/** Whether this process has the LMDB environment in a folder open, as far as `countOpen` was told. */
+/** Whether this process has the LMDB environment in a folder open, by the calls of `countOpen`. */
 export function isOpenHere(folder: string): boolean {
   return counts.has(lockFileId(folder));
 }

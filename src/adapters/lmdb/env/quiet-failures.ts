@@ -5,7 +5,7 @@ let isQuiet = false;
 
 /**
  * Keeps lmdb-js 3.5.6 from printing the cause of a failed commit, with a stack, to standard error (`startWriting` in
- * its write.js). The transaction rejects with it, and whoever has begun that says it in words. Idempotent.
+ * its write.js). The transaction rejects with it, and its caller reports it. Idempotent.
  *
  * Its native code prints a line as well (`Write error: …`), which nothing here can keep from it.
  */

@@ -61,8 +61,8 @@ const TOPICS = 'collab_topics';
  * sends, in transactions of their own. Throws an `EngineError`.
  *
  * A process hears what it sends itself, too, and drops it; whether it does shows that it hears anything at all. While it
- * does not, publications are lost, and new subscriptions are not ready. Afterwards every listener is told that any
- * stream may have grown.
+ * does not, publications are lost, and new subscriptions are not ready. Afterwards every listener gets null: any stream
+ * may have grown.
  */
 export async function openPostgresBus(options: PostgresBusOptions): Promise<PostgresBus> {
   const { option, url, subscribes = true, onTrouble = () => {} } = options;

@@ -13,7 +13,7 @@ export interface ListenerOptions {
   readonly target: Target;
   readonly channels: readonly string[];
   readonly bounds: ListenerBounds;
-  /** Sends a notification of which `heardOwn` is told. */
+  /** Sends a notification; `heardOwn` is called when it arrives. */
   readonly sendBeacon: () => Promise<void>;
   readonly onPayload: (payload: string) => void;
   /** Called when notifications arrive from now on; those before may have been missed. */
@@ -43,7 +43,7 @@ export class Listener {
   readonly #closed = new AbortController();
   #connection: Connection | undefined;
   #isHearing = false;
-  /** Whether the reason for not hearing was told. */
+  /** Whether the reason for not hearing was reported. */
   #isDeafTold = false;
   #onOwn: () => void = () => {};
   #lastOwnAt = 0;

@@ -29,7 +29,7 @@ const SHOWN = `
  * - Locks are taken in one order by every transaction: those of the keys, the row of the sender, that of the clock. So no
  *   two batches wait for each other.
  * - The time is read once the keys are locked, so hits of one key are stored in order. \`_seen\` is the last time that the
- *   process has been told of by \`_memory\`: a clock that was set back is made up for.
+ *   process has received from \`_memory\`: a clock that was set back is made up for.
  * - \`_given\` is the time in place of the clock, for tests.
  */
 export const CALLS_FUNCTION = `

@@ -5,7 +5,7 @@ import { faultOf, sqlState } from '../faults.ts';
 import { MOVED_STATE } from '../transfer/refuse-writes.ts';
 
 /**
- * What a client is told of a read that failed: `storage_unavailable`, or `storage_failed` if the database refuses it.
+ * The refusal of a request whose read failed: `storage_unavailable`, or `storage_failed` if the database refuses it.
  * Refusals stay as they are.
  */
 export function readRefusal(error: unknown): Error {
@@ -14,7 +14,7 @@ export function readRefusal(error: unknown): Error {
 }
 
 /**
- * What a client is told of a commit that failed: `storage_full` if the database has no space left, otherwise
+ * The refusal of a request whose commit failed: `storage_full` if the database has no space left, otherwise
  * as for a read. Refusals stay as they are.
  *
  * @param unknown whether it may have happened nevertheless

@@ -117,7 +117,7 @@ class PostgresTransfer implements StoreTransfer {
 
   async resume(renew: boolean): Promise<void> {
     await this.#transact(ALLOW_WRITES, removal([{ partition: MOVES, key: MOVE_KEY }]), renew ? RECREATE_META : '');
-    // Whoever opens the database next gives it a new epoch, as after a restore.
+    // The next process that opens the database gives it a new epoch, as after a restore.
     if (renew) this.#epoch = (await this.#explain(() => prepareDatabase(this.#pool))).epoch;
   }
 

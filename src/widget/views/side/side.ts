@@ -13,7 +13,7 @@ const loaders: Readonly<Record<Side, () => Promise<unknown>>> = {
 const started = new Set<Side>();
 const loaded = new Set<Side>();
 
-/** What stands in the place of the panel, and below it the messages, if it is to show them. */
+/** The view in the place of the panel, with the messages below it, if it is to show them. */
 export function sideView(
   app: App,
   side: Side,
