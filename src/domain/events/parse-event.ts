@@ -3,7 +3,7 @@ import { jsonOrUndefined } from '../input/json.ts';
 
 /**
  * As `parseEvent`; null for a text without the time of an event, as another program or a damaged restore may have
- * written it. For those who read on after it.
+ * written it. For readers that continue after it, such as consumers.
  */
 export function eventOrNull(text: string): EventEnvelope | null {
   const value = jsonOrUndefined(text);

@@ -60,9 +60,9 @@ const TOPICS = 'collab_topics';
  * Opens a bus by LISTEN and NOTIFY of a PostgreSQL, over two connections of this process: one that hears, and one that
  * sends, in transactions of their own. Throws an `EngineError`.
  *
- * A process hears what it sends itself, too, and drops it; whether it does shows that it hears anything at all. While it
- * does not, publications are lost, and new subscriptions are not ready. Afterwards every listener gets null: any stream
- * may have grown.
+ * A process hears what it sends itself, too, and drops it; whether it does shows that it hears anything at all. While
+ * it does not, publications are lost, and new subscriptions are not ready. Afterwards every listener gets null: any
+ * stream may have grown.
  */
 export async function openPostgresBus(options: PostgresBusOptions): Promise<PostgresBus> {
   const { option, url, subscribes = true, onTrouble = () => {} } = options;
@@ -116,7 +116,7 @@ export async function openPostgresBus(options: PostgresBusOptions): Promise<Post
   );
 
   const topics: Topics = new Topics(({ id }) => {
-    // Every publication arrives here; who has subscribed to its topic is looked for then.
+    // Every publication arrives here, and is then matched with the subscriptions.
     if (listener.isHearing) topics.answered(id);
   });
   const receive = (payload: string): void => {
