@@ -21,6 +21,7 @@ import type { Blobs } from '../../src/ports/blobs.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { newServer } from './core.ts';
+import { askOnce } from './http-client.ts';
 import { newShared } from './new-shared.ts';
 import { RawConnection } from './raw-http.ts';
 
@@ -143,9 +144,7 @@ export async function ask<T>(
   ownKey: string,
   { body, headers = {}, key = ownKey }: TestRequest,
 ): Promise<TestResponse<T>> {
-  const answer = await fetch(url, {
-    method,
-    redirect: 'manual',
+  const answer = await askOnce(method, url, {
     headers: {
       ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
@@ -153,8 +152,7 @@ export async function ask<T>(
     },
     body: typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body),
   });
-  const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, text, json: parsed(text) as T };
+  return Object.assign(answer, { json: parsed(answer.text) as T });
 }
 
 function parsed(text: string): unknown {
