@@ -26,10 +26,10 @@ export async function folderContent(dir: string): Promise<object> {
 export async function fillFolder(dir: string, environmentId: string): Promise<void> {
   const store = await openLmdbStore({ path: storeOf(dir), minFreeBytes: 0 });
   const stream = newStreamId();
-  for (let batch = 0; batch < 13; batch++)
+  for (let batch = 0; batch < 5; batch++)
     await store.transact(async (tx) => {
       for (let i = 0; i < 500; i++) tx.put(`p/${batch}`, `k${i}`, JSON.stringify({ batch, i, text: 'é'.repeat(40) }));
-      for (let i = 0; i < 100; i++) tx.emit(stream, (seq) => JSON.stringify({ seq, batch }));
+      for (let i = 0; i < 250; i++) tx.emit(stream, (seq) => JSON.stringify({ seq, batch }));
     });
   await store.close();
   const blobs = blobsOf(dir);
