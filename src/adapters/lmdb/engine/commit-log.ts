@@ -112,11 +112,11 @@ export function readLog(log: LogFile, start: number, arena: Arena, expected?: Bu
   if (byteLength === 0) throw readSeal(first, start);
   if (byteLength > largestBatchBytes(log.ringRecords) || byteLength < FRAME_BYTES) throw damaged(start);
   const bytes = arena.allocate(byteLength);
-  first.copy(bytes, 0, HEADER_BYTES);
+  first.copy(bytes, 0, HEADER_BYTES, RECORD_BYTES);
   for (let offset = PAYLOAD_BYTES, position = start + 1; offset < byteLength; offset += PAYLOAD_BYTES, position++) {
     const next = recordAt(log, position);
     if (next === undefined) throw damaged(start);
-    next.copy(bytes, offset, HEADER_BYTES);
+    next.copy(bytes, offset, HEADER_BYTES, RECORD_BYTES);
   }
   if (expected?.equals(bytes) === true) return expected;
   if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(FRAME_BYTES))) throw damaged(start);
