@@ -31,7 +31,7 @@ t.test(
     const { thread } = (await made.json()) as { thread: { id: string } };
     const token = await userToken(server.keys, 'ann');
     const writers = Array.from(
-      { length: 6 },
+      { length: 4 },
       (_, i) =>
         new SocketWriter({
           url: `${server.url.replace('http', 'ws')}/api/v1/ws`,
