@@ -21,9 +21,19 @@ export function quote(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** Texts as an array in SQL. */
+/** Between the texts of an array: JSON has it only as an escape, and names do not have it. */
+const SEPARATOR = '\n';
+
+/**
+ * Texts as an array in SQL. They are one literal, where none has a line break, because PostgreSQL parses, analyzes and
+ * plans each literal: with one for each text, a commit of 60 comments takes it a third longer.
+ */
 export function quoteArray(texts: readonly string[]): string {
-  return `array[${texts.map(quote).join()}]::text[]`;
+  const joined = texts.join(SEPARATOR);
+  // string_to_array makes no text of an empty one.
+  if (joined === '' || texts.some((text) => text.includes(SEPARATOR)))
+    return `array[${texts.map(quote).join()}]::text[]`;
+  return `string_to_array(${quote(joined)}, ${quote(SEPARATOR)})`;
 }
 
 /**

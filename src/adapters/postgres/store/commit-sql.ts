@@ -105,7 +105,7 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
     statements.push(
       `select k.n, r.version, r.value from unnest(
           ${quoteArray(keys.map(({ partition }) => partition))}, ${quoteArray(keys.map(({ key }) => key))},
-          array[${keys.map(({ value }) => value).join()}]::boolean[]
+          '{${keys.map(({ value }) => value).join()}}'::boolean[]
         ) with ordinality k (partition, key, wanted, n)
         cross join lateral (
           select version, case when k.wanted then value end as value from collab.records
@@ -161,12 +161,19 @@ function runsOf(partitions: ReadonlyMap<string, boolean>): [names: string[], wri
  */
 export function writeCommit(group: CommitGroup, xid: string, id: string): string {
   const statements: string[] = [];
+  const partitions: string[] = [];
+  const keys: string[] = [];
   const values: string[] = [];
   for (const [partition, writes] of group.writes) {
     const deleted: string[] = [];
     for (const [key, value] of writes) {
-      if (value === null) deleted.push(key);
-      else values.push(`(${quote(partition)},${quote(key)},${quote(encodeText(value))},'${xid}')`);
+      if (value === null) {
+        deleted.push(key);
+        continue;
+      }
+      partitions.push(partition);
+      keys.push(key);
+      values.push(encodeText(value));
     }
     if (deleted.length > 0)
       statements.push(
@@ -175,15 +182,17 @@ export function writeCommit(group: CommitGroup, xid: string, id: string): string
   }
   if (values.length > 0)
     statements.push(
-      `insert into collab.records (partition, key, value, version) values ${values.join()}
+      `insert into collab.records (partition, key, value, version) select partition, key, value, '${xid}'
+        from unnest(${quoteArray(partitions)}, ${quoteArray(keys)}, ${quoteArray(values)}) r (partition, key, value)
         on conflict (partition, key) do update set value = excluded.value, version = excluded.version`,
     );
   const events = keptEvents(group);
   if (events.length > 0)
     statements.push(
-      `insert into collab.events (stream, seq, text) values ${events
-        .map(({ stream, seq, text }) => `(${quote(stream)},${seq},${quote(encodeText(text))})`)
-        .join()}`,
+      `insert into collab.events (stream, seq, text) select stream, seq, text from unnest(
+          ${quoteArray(events.map(({ stream }) => stream))}, '{${events.map(({ seq }) => seq).join()}}'::bigint[],
+          ${quoteArray(events.map(({ text }) => encodeText(text)))}
+        ) e (stream, seq, text)`,
     );
   if (group.growth.size > 0) {
     const rows = [...group.growth].map(([stream, seq]) => `(${quote(stream)},${seq ?? 'null'}::bigint)`);
