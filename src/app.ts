@@ -6,7 +6,9 @@ import { findLockHolders } from './adapters/lmdb/env/lock-holders.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
 import type { ShutdownStep } from './cluster/shutdown.ts';
+import type { Role } from './cluster/messages.ts';
 import type { Primary } from './cluster/primary.ts';
+import type { WorkerProcess } from './cluster/worker.ts';
 import type { LoadPlugins } from './workers/background/background-work.ts';
 import type { StartWorker } from './workers/worker-process.ts';
 import { hasStoreInFolder } from './config/engines.ts';
@@ -124,7 +126,7 @@ async function openWith<T extends { readonly shared: Shared }>(
  * @throws {StartError} if another server uses the data folder, or the port cannot be used
  */
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
-  const [{ runPrimary }, { forkWorker }, { WorkerGuard }] = await Promise.all([
+  const [{ runPrimary }, { forkWorker, SEMI_SPACE_MB }, { WorkerGuard }] = await Promise.all([
     import('./cluster/primary.ts'),
     import('./cluster/fork.ts'),
     import('./cluster/worker-guard.ts'),
@@ -135,9 +137,12 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
     (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
   await ensureFolder(config.dataDir);
   const isInFolder = hasStoreInFolder(config);
+  const semiSpaceMb = isInFolder ? SEMI_SPACE_MB.local : SEMI_SPACE_MB.remote;
+  const spawn = (role: Role): WorkerProcess =>
+    guard.watch(forkWorker({ entry, role, output, codeCache: codeCachePath(config, role), semiSpaceMb }));
   return runPrimary({
     config,
-    spawn: (role) => guard.watch(forkWorker(entry, role, output, codeCachePath(config, role))),
+    spawn,
     prepare: async () => {
       if (!isInFolder) return;
       // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last
