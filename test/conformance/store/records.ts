@@ -65,6 +65,27 @@ export const recordCases: Cases = {
     }
   },
 
+  'a text and an event are kept whatever is committed with them': async (t, { store, peer }) => {
+    const texts = ['', 'plain', `it's`, 'back\\slash', String.raw`{"body":"\\n'"}`, 'two\nlines'];
+    const subsets = Array.from({ length: 2 ** texts.length }, (_, bits) => texts.filter((_text, i) => bits & (1 << i)));
+    for (const [n, chosen] of subsets.entries())
+      await store.transact(async (tx) => {
+        for (const [i, text] of chosen.entries()) {
+          tx.put(`set-${n}`, String(i), text);
+          tx.emit('stream', () => text);
+        }
+      });
+    for (const [n, chosen] of subsets.entries())
+      t.strictSame(
+        (await peer.range(`set-${n}`)).map(({ value }) => value),
+        chosen,
+      );
+    t.strictSame(
+      (await peer.events('stream', 0, 1_000)).map(({ text }) => text),
+      subsets.flat(),
+    );
+  },
+
   'a range is ordered and within its bounds, and partitions are separate': async (t, { store, peer }) => {
     await store.transact(async (tx) => {
       for (const key of ['c/2', 'a/1', 'c/1', 'b/9', 'c/3', 'c/']) tx.put('p', key, key);
