@@ -17,10 +17,10 @@ export type CommitOutcome =
 
 /** What the database has under the locks of a group. */
 export interface Current {
-  /** The version of a guarded or updated record; null if there is none. */
-  version(partition: string, key: string): string | null;
+  /** The version of a guarded or updated record by its name (`recordName`); null if there is none. */
+  version(name: string): string | null;
   /** The value of a record that is updated, or whose value may suffice; undefined if there is none. */
-  value(partition: string, key: string): string | undefined;
+  value(name: string): string | undefined;
   /** The position of the last event of a stream, null if it has ended. */
   lastSeq(stream: string): number | null;
 }
@@ -83,8 +83,7 @@ export class CommitGroup {
     }
     // Against what is committed: the transactions before it in the group are not yet.
     for (const read of transaction.assumptions) {
-      const { partition, key, suffices } = read;
-      if (this.#isStale(read) && suffices?.(this.#current.value(partition, key)) !== true)
+      if (this.#isStale(read) && read.suffices?.(this.#current.value(read.name)) !== true)
         return { kind: 'conflict', stale: read };
     }
     const charsBefore = this.#chars;
@@ -104,17 +103,15 @@ export class CommitGroup {
     }
   }
 
-  #isStale({ partition, key, version }: GuardedRead): boolean {
-    return this.#current.version(partition, key) !== version;
+  #isStale({ name, version }: GuardedRead): boolean {
+    return this.#current.version(name) !== version;
   }
 
-  #write({ partition, key, value, change }: Operation): Replaced {
-    const earlier = this.writes.get(partition)?.get(key);
-    const next =
-      change === undefined
-        ? value
-        : change(earlier === undefined ? this.#current.value(partition, key) : (earlier ?? undefined));
+  #write({ partition, key, name, value, change }: Operation): Replaced {
     let values = this.writes.get(partition);
+    const earlier = values?.get(key);
+    const next =
+      change === undefined ? value : change(earlier === undefined ? this.#current.value(name) : (earlier ?? undefined));
     if (values === undefined) this.writes.set(partition, (values = new Map()));
     values.set(key, next ?? null);
     this.#chars += partition.length + key.length + (next?.length ?? 0);

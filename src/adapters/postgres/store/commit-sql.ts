@@ -23,26 +23,32 @@ interface Needs {
   readonly partitions: ReadonlyMap<string, boolean>;
   readonly streams: readonly string[];
   /** The guarded and updated keys; `value`: whether the value is needed. */
-  readonly keys: readonly { readonly partition: string; readonly key: string; readonly value: boolean }[];
+  readonly keys: readonly NeededKey[];
+}
+
+interface NeededKey {
+  readonly partition: string;
+  readonly key: string;
+  readonly name: string;
+  readonly value: boolean;
 }
 
 function needsOf(transactions: readonly PostgresTransaction[]): Needs {
   const partitions = new Map<string, boolean>();
   const streams = new Set<string>();
-  const keys = new Map<string, { partition: string; key: string; value: boolean }>();
+  const keys = new Map<string, NeededKey>();
   for (const { reads, assumptions, operations, emissions } of transactions) {
-    for (const { partition, key, suffices } of assumptions) {
-      const name = `${partition} ${key}`;
-      if (suffices !== undefined || !keys.has(name)) keys.set(name, { partition, key, value: suffices !== undefined });
+    for (const { partition, key, name, suffices } of assumptions) {
+      const value = suffices !== undefined;
+      if (value || !keys.has(name)) keys.set(name, { partition, key, name, value });
     }
-    for (const { partition, key } of reads) {
+    for (const { partition, key, name } of reads) {
       if (!partitions.has(partition)) partitions.set(partition, false);
-      const name = `${partition} ${key}`;
-      if (!keys.has(name)) keys.set(name, { partition, key, value: false });
+      if (!keys.has(name)) keys.set(name, { partition, key, name, value: false });
     }
-    for (const { partition, key, change } of operations) {
+    for (const { partition, key, name } of operations) {
       partitions.set(partition, true);
-      if (change !== undefined) keys.set(`${partition} ${key}`, { partition, key, value: true });
+      if (name !== undefined) keys.set(name, { partition, key, name, value: true });
     }
     for (const { stream } of emissions) streams.add(stream);
   }
@@ -125,7 +131,7 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
       for (const [n, version, value] of results[next] ?? []) {
         const asked = keys[Number(n) - 1];
         if (asked !== undefined)
-          found.set(`${asked.partition} ${asked.key}`, {
+          found.set(asked.name, {
             version: version ?? '',
             value: value === null || value === undefined ? undefined : decodeText(value),
           });
@@ -134,8 +140,8 @@ export function prepareCommit(transactions: readonly PostgresTransaction[]): Pre
         incarnation: incarnation ?? '',
         xid: xid ?? '',
         isComplete: shared.every(([statement, rows]) => results[statement]?.length === rows),
-        version: (partition, key) => found.get(`${partition} ${key}`)?.version ?? null,
-        value: (partition, key) => found.get(`${partition} ${key}`)?.value,
+        version: (name) => found.get(name)?.version ?? null,
+        value: (name) => found.get(name)?.value,
         lastSeq: (stream) => lastSeqs.get(stream) ?? (lastSeqs.has(stream) ? null : 0),
       };
     },

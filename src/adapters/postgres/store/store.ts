@@ -31,7 +31,7 @@ import {
 } from './queries.ts';
 import { type Query, QueryBatch } from './query-batch.ts';
 import { commitRefusal } from './refusals.ts';
-import { RecordCache } from './record-cache.ts';
+import { RecordCache, recordName } from './record-cache.ts';
 import { PostgresTransaction } from './transaction.ts';
 import type { VersionedValue } from './versioned-value.ts';
 import { lookQuery } from './look-query.ts';
@@ -114,7 +114,7 @@ export class PostgresStore implements Store {
         this.#lastCommit = { id, at: performance.now() };
         for (const [partition, writes] of group.writes)
           for (const [key, value] of writes)
-            this.#records.set(partition, key, value === null ? null : { value, version: xid });
+            this.#records.set(recordName(partition, key), value === null ? null : { value, version: xid });
         this.#feed.committed(group.growth, keptEvents(group));
         this.#flushListeners.call(group.growth, ms);
         for (const seq of group.growth.values()) if (seq === null) this.#maintenance.soon();
@@ -148,7 +148,7 @@ export class PostgresStore implements Store {
   /** As `get`, with what tells one value from another. */
   async getVersioned(partition: string, key: string): Promise<VersionedValue | null> {
     const record = await this.#ask(recordQuery, { partition, key });
-    this.#records.set(partition, key, record);
+    this.#records.set(recordName(partition, key), record);
     return record;
   }
 
@@ -176,7 +176,7 @@ export class PostgresStore implements Store {
       const outcome = await this.#committer.commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
-      if (outcome.stale !== undefined) this.#records.markStale(outcome.stale.partition, outcome.stale.key);
+      if (outcome.stale !== undefined) this.#records.markStale(outcome.stale.name);
       if (attempt > 1 && attempt < ATTEMPTS) await delay(Math.random() * 2 ** attempt);
     }
     throw new CollabError(
@@ -277,7 +277,7 @@ export class PostgresStore implements Store {
     if (!isSpeculative && all.length < 2) return false;
     const versions = await Promise.all(all.map((read) => this.#ask(recordVersionQuery, read)));
     const stale = all.filter(({ version }, i) => versions[i] !== version);
-    for (const { partition, key } of stale) this.#records.markStale(partition, key);
+    for (const { name } of stale) this.#records.markStale(name);
     return stale.length > 0;
   }
 

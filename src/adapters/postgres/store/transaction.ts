@@ -1,11 +1,13 @@
 import type { Entry, RangeOptions, Reader, RenderEvent, Transaction, UnguardedReader } from '../../../ports/store.ts';
-import type { RecordCache } from './record-cache.ts';
+import { type RecordCache, recordName } from './record-cache.ts';
 import type { VersionedValue } from './versioned-value.ts';
 
 /** A record that a transaction has read and that guards it. */
 export interface GuardedRead {
   readonly partition: string;
   readonly key: string;
+  /** Of both (`recordName`). */
+  readonly name: string;
   /** Null if there was no record. */
   readonly version: string | null;
 }
@@ -23,11 +25,13 @@ export type Operation =
       readonly key: string;
       readonly value: string | undefined;
       readonly change?: undefined;
+      readonly name?: undefined;
     }
   | {
       readonly partition: string;
       readonly key: string;
       readonly value?: undefined;
+      readonly name: string;
       readonly change: (current: string | undefined) => string | undefined;
     };
 
@@ -76,21 +80,23 @@ export class PostgresTransaction implements Transaction {
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
-    const cached = this.#cached(partition, key);
+    const name = recordName(partition, key);
+    const cached = this.#cached(name);
     const read = cached === undefined ? await this.#reader.getVersioned(partition, key) : cached;
-    this.reads.push({ partition, key, version: read?.version ?? null });
+    this.reads.push({ partition, key, name, version: read?.version ?? null });
     return read?.value;
   }
 
   async #getUnguarded(partition: string, key: string, suffices: Assumption['suffices']): Promise<string | undefined> {
-    const cached = this.#cached(partition, key);
+    const name = recordName(partition, key);
+    const cached = this.#cached(name);
     if (cached === undefined) return this.#reader.get(partition, key);
-    this.assumptions.push({ partition, key, version: cached?.version ?? null, suffices });
+    this.assumptions.push({ partition, key, name, version: cached?.version ?? null, suffices });
     return cached?.value;
   }
 
-  #cached(partition: string, key: string): VersionedValue | null | undefined {
-    const cached = this.#cache?.get(partition, key);
+  #cached(name: string): VersionedValue | null | undefined {
+    const cached = this.#cache?.get(name);
     if (cached !== undefined) this.isSpeculative = true;
     return cached;
   }
@@ -108,7 +114,7 @@ export class PostgresTransaction implements Transaction {
   }
 
   update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void {
-    this.operations.push({ partition, key, change });
+    this.operations.push({ partition, key, name: recordName(partition, key), change });
   }
 
   emit(stream: string, render: RenderEvent): void {
