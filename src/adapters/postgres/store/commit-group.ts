@@ -1,6 +1,7 @@
 import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
 import type { GuardedRead, Operation, PostgresTransaction } from './transaction.ts';
+import type { AppendedEvent } from './write-sql.ts';
 
 /**
  * The result of a transaction: committed; to be run again; or refused, because one of its updates threw or the commit
@@ -23,13 +24,6 @@ export interface Current {
   value(name: string): string | undefined;
   /** The position of the last event of a stream, null if it has ended. */
   lastSeq(stream: string): number | null;
-}
-
-/** An event with its position. */
-export interface AppendedEvent {
-  readonly stream: string;
-  readonly seq: number;
-  readonly text: string;
 }
 
 /** The most characters of the values and events of one transaction. */

@@ -1,8 +1,10 @@
+import type { StoredRecord } from '../../../ports/store-transfer.ts';
 import { quote, quoteArray, type Rows } from '../connection.ts';
-import type { AppendedEvent, CommitGroup, Current } from './commit-group.ts';
+import type { CommitGroup, Current } from './commit-group.ts';
 import { INCARNATION } from './identity.ts';
 import type { PostgresTransaction } from './transaction.ts';
-import { decodeText, encodeText } from '../stored-text.ts';
+import { decodeText } from '../stored-text.ts';
+import { type AppendedEvent, insertEvents, upsertRecords } from './write-sql.ts';
 
 /** Milliseconds that a commit waits for the locks of others. */
 const LOCK_MS = 10_000;
@@ -167,39 +169,21 @@ function runsOf(partitions: ReadonlyMap<string, boolean>): [names: string[], wri
  */
 export function writeCommit(group: CommitGroup, xid: string, id: string): string {
   const statements: string[] = [];
-  const partitions: string[] = [];
-  const keys: string[] = [];
-  const values: string[] = [];
+  const records: StoredRecord[] = [];
   for (const [partition, writes] of group.writes) {
     const deleted: string[] = [];
     for (const [key, value] of writes) {
-      if (value === null) {
-        deleted.push(key);
-        continue;
-      }
-      partitions.push(partition);
-      keys.push(key);
-      values.push(encodeText(value));
+      if (value === null) deleted.push(key);
+      else records.push({ partition, key, value });
     }
     if (deleted.length > 0)
       statements.push(
         `delete from collab.records where partition = ${quote(partition)} and key = any(${quoteArray(deleted)})`,
       );
   }
-  if (values.length > 0)
-    statements.push(
-      `insert into collab.records (partition, key, value, version) select partition, key, value, '${xid}'
-        from unnest(${quoteArray(partitions)}, ${quoteArray(keys)}, ${quoteArray(values)}) r (partition, key, value)
-        on conflict (partition, key) do update set value = excluded.value, version = excluded.version`,
-    );
+  if (records.length > 0) statements.push(upsertRecords(records, `'${xid}'`));
   const events = keptEvents(group);
-  if (events.length > 0)
-    statements.push(
-      `insert into collab.events (stream, seq, text) select stream, seq, text from unnest(
-          ${quoteArray(events.map(({ stream }) => stream))}, '{${events.map(({ seq }) => seq).join()}}'::bigint[],
-          ${quoteArray(events.map(({ text }) => encodeText(text)))}
-        ) e (stream, seq, text)`,
-    );
+  if (events.length > 0) statements.push(insertEvents(events));
   if (group.growth.size > 0) {
     const rows = [...group.growth].map(([stream, seq]) => `(${quote(stream)},${seq ?? 'null'}::bigint)`);
     statements.push(

@@ -1,7 +1,7 @@
 import { type ListenerErrors, Listeners } from '../../../lib/listeners.ts';
 import type { EventListener, Growth, StoredEvent } from '../../../ports/store.ts';
 import type { Pool } from '../pool.ts';
-import type { AppendedEvent } from './commit-group.ts';
+import type { AppendedEvent } from './write-sql.ts';
 import { type Look, Snapshot } from './look-query.ts';
 
 /** What a feed needs of the store. */

@@ -12,7 +12,8 @@ import { openingError } from '../faults.ts';
 import { openPool, type Pool } from '../pool.ts';
 import { INCARNATION, prepareDatabase } from '../store/identity.ts';
 import { eventsQuery } from '../store/queries.ts';
-import { decodeText, encodeText } from '../stored-text.ts';
+import { insertEvents, upsertRecords } from '../store/write-sql.ts';
+import { decodeText } from '../stored-text.ts';
 import { ALLOW_WRITES, RECREATE_META, REFUSE_WRITES } from './refuse-writes.ts';
 import { MaintenancePause } from './maintenance-pause.ts';
 
@@ -130,12 +131,11 @@ class PostgresTransfer implements StoreTransfer {
   async append(stream: string, events: readonly StoredEvent[]): Promise<void> {
     const [first, last] = [events[0], events.at(-1)];
     if (first === undefined || last === undefined) return;
-    const rows = events.map(({ seq, text }) => `(${quote(stream)},${seq},${quote(encodeText(text))})`);
     await this.#transact(
       `insert into collab.streams (stream, last_seq, oldest_seq, commit)
         values (${quote(stream)}, ${last.seq}, ${first.seq}, pg_current_xact_id())
         on conflict (stream) do update set last_seq = excluded.last_seq, commit = excluded.commit`,
-      `insert into collab.events (stream, seq, text) values ${rows.join()}`,
+      insertEvents(events.map(({ seq, text }) => ({ stream, seq, text }))),
     );
   }
 
@@ -199,15 +199,10 @@ class PostgresTransfer implements StoreTransfer {
 }
 
 function upsert(records: readonly StoredRecord[]): string {
-  const values = records.map(
-    ({ partition, key, value }) =>
-      `(${quote(partition)},${quote(key)},${quote(encodeText(value))},pg_current_xact_id())`,
-  );
   const partitions = [...new Set(records.map(({ partition }) => partition))].sort();
   return `insert into collab.partitions select name, pg_current_xact_id() from unnest(${quoteArray(partitions)}) name
       on conflict (partition) do update set version = excluded.version;
-    insert into collab.records (partition, key, value, version) values ${values.join()}
-      on conflict (partition, key) do update set value = excluded.value, version = excluded.version`;
+    ${upsertRecords(records, 'pg_current_xact_id()')}`;
 }
 
 function removal(names: readonly RecordName[]): string {
