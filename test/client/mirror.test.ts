@@ -11,7 +11,7 @@ import { done } from '../helpers/writer.ts';
 // The snapshot of a room must equal what REST returns, whatever happened in between. The same operations again, or
 // more: MIRROR_OPERATIONS=100000 MIRROR_SEED=7 npm test -- --timeout 86400 test/client/mirror.test.ts
 
-const OPERATIONS = Number(process.env['MIRROR_OPERATIONS'] ?? 2_500);
+const OPERATIONS = Number(process.env['MIRROR_OPERATIONS'] ?? 1_500);
 const SEED = Number(process.env['MIRROR_SEED'] ?? Date.now() % 1_000_000);
 
 type Listed = Thread & { comments: Comment[] };

@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import type { StoreBounds } from '../../src/adapters/lmdb/bounds.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import type { BackendActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
@@ -17,9 +18,16 @@ export interface DiskPlace {
   readonly backend: BackendActor;
 }
 
-/** @param settings those of the environment that are not the default */
-export async function createDiskPlace(t: Test, settings: Partial<EnvironmentSettings> = {}): Promise<DiskPlace> {
-  const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0 });
+/**
+ * @param settings those of the environment that are not the default
+ * @param bounds those of the store that are not the default
+ */
+export async function createDiskPlace(
+  t: Test,
+  settings: Partial<EnvironmentSettings> = {},
+  bounds: Partial<StoreBounds> = {},
+): Promise<DiskPlace> {
+  const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0, bounds });
   t.teardown(() => store.close());
   const clock = new ManualClock(START);
   const ctx: Context = { store, shared: newShared(clock), clock };

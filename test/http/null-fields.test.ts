@@ -77,8 +77,8 @@ for (const route of apiRoutes) {
       'application/json'
     ]?.schema;
     const headers = await credentialsFor(route, tenant);
+    let seeds = await seedFor(route, tenant);
     await agreeOnNull(t, schema, described, async (change) => {
-      const seeds = await seedFor(route, tenant);
       const { method, path, body } = callOf(route, seeds);
       pace(route, service);
       const { status, json } = await tenant.request<Partial<Failure>>(method, path, {
@@ -86,7 +86,10 @@ for (const route of apiRoutes) {
         key: null,
         headers,
       });
-      return { ok: successes(route).includes(status), error: json.error ?? '' };
+      const ok = successes(route).includes(status);
+      // A write may use up what it is for.
+      if (ok) seeds = await seedFor(route, tenant);
+      return { ok, error: json.error ?? '' };
     });
   });
 }
@@ -131,10 +134,16 @@ for (const [type, data] of Object.entries(socketSchemas)) {
       const answer = await asked.request(type, message);
       return { ok: answer.type === 'ok', error: answer.error?.message ?? '' };
     };
-    await agreeOnNull(t, schema, described, async (change) => {
+    const prepare = async (): Promise<Seeds> => {
       const seeds = { ...(await seedFor({ path: '/:reactionId' }, tenant)), ...own };
       await socket.request('room.join', { roomId: seeds['roomId'] });
-      return ask(change(messageOf(type, schema, seeds), seeds));
+      return seeds;
+    };
+    let seeds = await prepare();
+    await agreeOnNull(t, schema, described, async (change) => {
+      const verdict = await ask(change(messageOf(type, schema, seeds), seeds));
+      if (verdict.ok) seeds = await prepare();
+      return verdict;
     });
     const optional = payload?.required?.includes('data') !== true;
     t.equal(isAs(described, null), optional, 'data');

@@ -13,10 +13,11 @@ import { deleteUser, putUser } from '../../src/domain/users/users.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { Notification } from '../../src/model/notification.ts';
 import { addComment, createWorld, query, startThread, type World } from '../domain/world.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { InboxModel } from '../helpers/inbox-model.ts';
 
 const RUNS = 1;
-const OPERATIONS = 10_000;
+const OPERATIONS = 4_000 * CRASH_FACTOR;
 const CHECK_EVERY = 250;
 const USERS = ['ann', 'bob', 'cat', 'dan'];
 /** Also an id that no user has. */
