@@ -189,21 +189,21 @@ t.test(
     const disk = smallDisk(t, 40);
     const folder = await initFolder({ dataDir: join(disk.path, 'data') });
     t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-    const first = await startCluster({ folder });
+    const first = await startCluster({ folder, workers: 1 });
     await ask(first, 'PUT', '/users/ann', { name: 'Ann' });
     await first.stop();
-    for (let round = 0; round < 4; round++) {
+    for (const end of ['kill', 'kill', 'stop'] as const) {
       disk.fill();
-      const server = await startCluster({ folder });
+      const server = await startCluster({ folder, workers: 1 });
       t.match(await ask(server, 'GET', '/users/ann'), { status: 200, text: /Ann/ });
       t.match(await ask(server, 'PUT', '/users/bob', { name: 'Bob' }), { status: 500, code: 'storage_full' });
       t.match(await collabJson(t, ['status', '--dir', folder.dir]), { running: true, address: server.url });
-      await (round % 2 === 0 ? server.kill() : server.stop());
+      await server[end]();
       const left = readdirSync(join(disk.path, 'data')).filter((name) => name.startsWith('collab.lock.'));
       t.strictSame(left, [], 'no file of an attempt to lock is left');
     }
     disk.empty();
-    const last = await startCluster({ folder });
+    const last = await startCluster({ folder, workers: 1 });
     t.teardown(() => last.kill());
     t.match(await ask(last, 'PUT', '/users/bob', { name: 'Bob' }), { status: 200 });
   },

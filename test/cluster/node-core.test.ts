@@ -47,8 +47,8 @@ t.test('a cluster on the core of Node.js', async (t) => {
   await t.test('SIGHUP replaces every worker, and no request is refused', async (t) => {
     const before = server.pids('web');
     const loads = [
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 20 }),
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 3 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 50 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 8 }),
       startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
     ];
     server.signal('SIGHUP');
