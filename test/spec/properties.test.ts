@@ -16,12 +16,13 @@ import {
   type Seeds,
   titleOf,
 } from '../helpers/route-calls.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { startService } from '../helpers/service.ts';
 
 // Whatever is sent, the answer is one of those that docs/openapi.json describes: in time, never a 500, and a refusal
 // has its shape.
 
-const RUNS = 40;
+const RUNS = 25 * CRASH_FACTOR;
 const TIMEOUT_MS = 10_000;
 
 const service = await startService(t);
