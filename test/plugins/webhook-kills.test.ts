@@ -6,7 +6,7 @@ import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
-const KILLS = 8 * CRASH_FACTOR;
+const KILLS = 4 * CRASH_FACTOR;
 /** The primary waits longer before each replacement, so the server is started again after so many. */
 const KILLS_PER_START = 4;
 const WRITERS = 4;
