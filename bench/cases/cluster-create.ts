@@ -8,6 +8,9 @@ import { seedThreads, seedUsers } from '../lib/seed.ts';
 import type { Target } from '../lib/target.ts';
 import { threadsFile } from '../lib/wrk.ts';
 
+/** The peer that does the same as Collab: every comment notifies the other user of its thread. */
+const PEER = 'Fastify + PostgreSQL, notifications';
+
 /** Creates comments on PostgreSQL: 64 connections, 500 threads, committed before the 201. */
 export function clusterCreateCase(plan: Plan): Promise<CaseResult> {
   return withEngines(async (engines) => {
@@ -20,8 +23,10 @@ export function clusterCreateCase(plan: Plan): Promise<CaseResult> {
       );
     const doors = new Map<Target, readonly Target[]>(nodes.map((each) => [asTarget(each), each.all]));
     if (plan.before === null) {
-      const peer = await startFastifyOnPostgres(engines.postgres);
-      doors.set(peer, [peer]);
+      for (const withNotifications of [true, false]) {
+        const peer = await startFastifyOnPostgres(engines.postgres, withNotifications);
+        doors.set(peer, [peer]);
+      }
     }
     const targets = [...doors.keys()];
     await withTargets(targets, async () => {
@@ -41,8 +46,8 @@ export function clusterCreateCase(plan: Plan): Promise<CaseResult> {
       goals:
         plan.before === null
           ? [
-              ratioGoal(rates.perSecond, 'Fastify + PostgreSQL', 4),
-              lessTimeGoal(rates.cost.total, 'Fastify + PostgreSQL', 4),
+              ratioGoal(rates.perSecond, PEER, 4),
+              lessTimeGoal(rates.cost.total, PEER, 4),
               pairedGoal(rates.perSecond, 'collab, 2 nodes', 'collab', 1),
             ]
           : [beforeGoal(rates.cost.total), beforeGoal(rates.perSecond)],

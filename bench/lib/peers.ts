@@ -23,9 +23,11 @@ export function startFastify(): Promise<Target> {
   return startPeer('Fastify + SQLite', ['--data', newFolder('fastify')]);
 }
 
-/** Starts the same on PostgreSQL, with an empty database. */
-export async function startFastifyOnPostgres(postgres: Postgres): Promise<Target> {
-  const peer = await startPeer('Fastify + PostgreSQL', ['--database', postgres.createDatabase('fastify')]);
+/** Starts the same on PostgreSQL, with an empty database; on request it also notifies the other users of a thread. */
+export async function startFastifyOnPostgres(postgres: Postgres, withNotifications = false): Promise<Target> {
+  const name = withNotifications ? 'Fastify + PostgreSQL, notifications' : 'Fastify + PostgreSQL';
+  const database = postgres.createDatabase(withNotifications ? 'fastify_notifications' : 'fastify');
+  const peer = await startPeer(name, ['--database', database, ...(withNotifications ? ['--notifications'] : [])]);
   return { ...peer, engines: [postgres] };
 }
 

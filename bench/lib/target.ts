@@ -16,6 +16,7 @@ export const names = [
   'bare uWS',
   'Fastify + SQLite',
   'Fastify + PostgreSQL',
+  'Fastify + PostgreSQL, notifications',
   'nginx',
   'bare sharp',
 ] as const;

@@ -22,11 +22,19 @@ export interface CommentInput {
   readonly mentions?: readonly string[];
 }
 
-/** A stored comment, and its position in the event log. */
+/** A notification of a user about a comment, and the position of its event. */
+export interface Notified {
+  readonly id: string;
+  readonly userId: string;
+  readonly seq: number;
+}
+
+/** A stored comment, its position in the event log, and whom it has notified. */
 export interface Written {
   readonly comment: Comment;
   readonly roomId: string;
   readonly seq: number;
+  readonly notified: readonly Notified[];
 }
 
 /** A comment as a database returns it: `mentions` is JSON. */

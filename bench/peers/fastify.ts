@@ -1,6 +1,7 @@
 /**
  * The server that a team would write: Fastify, a database and ws in one process, with the same functions and
- * responses. It has no rate limit, idempotency, replay or second process, which is to its advantage.
+ * responses. It has no rate limit, idempotency, replay or second process, which is to its advantage; notifications only
+ * where it is told to.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
@@ -17,13 +18,15 @@ const { values } = parseArgs({
     secretKey: { type: 'string', default: 'sk_bench' },
     publishableKey: { type: 'string', default: 'pk_bench' },
     jwtSecret: { type: 'string', default: '' },
+    /** Notifies the other users of a thread, which only the storage in PostgreSQL can. */
+    notifications: { type: 'boolean', default: false },
   },
 });
 
 /** A URL of PostgreSQL, or nothing for SQLite in the folder. Only the one that is used is loaded. */
 async function openStorage(): Promise<Storage> {
   if (values.database === '') return (await import('./sqlite.ts')).openSqlite(join(values.data, 'comments.sqlite'));
-  return (await import('./postgres.ts')).openPostgres(values.database);
+  return (await import('./postgres.ts')).openPostgres(values.database, values.notifications);
 }
 
 const storage = await openStorage();
@@ -67,19 +70,14 @@ const comment = {
 const created = { type: 'object', properties: { comment } } as const;
 const list = { type: 'object', properties: { items: { type: 'array', items: comment } } } as const;
 
-function announce({ comment: data, roomId, seq }: Written): void {
-  const actor = { userId: data.userId, via: 'rest' };
-  const event = {
-    type: 'comment.created',
-    seq,
-    eventId: `evt_${randomUUID()}`,
-    at: data.createdAt,
-    roomId,
-    threadId: data.threadId,
-    actor,
-    data,
-  };
-  sockets.broadcast(JSON.stringify(event));
+function announce({ comment, roomId, seq, notified }: Written): void {
+  const { threadId, userId, createdAt: at } = comment;
+  const actor = { userId, via: 'rest' };
+  const eventOf = (type: string, position: number, data: object): string =>
+    JSON.stringify({ type, seq: position, eventId: `evt_${randomUUID()}`, at, roomId, threadId, actor, data });
+  sockets.broadcast(eventOf('comment.created', seq, comment));
+  for (const notification of notified)
+    sockets.send(notification.userId, eventOf('notification.created', notification.seq, notification));
 }
 
 function unknownUser(reply: FastifyReply, userId: string): FastifyReply {

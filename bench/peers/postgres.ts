@@ -1,6 +1,7 @@
 /**
  * The storage that a team would write with node-postgres: a pool, one transaction per write, and every statement
- * prepared on each connection.
+ * prepared on each connection. With notifications, a comment adds one for each other user who has commented in its
+ * thread, in the same transaction.
  */
 import { Pool, type PoolClient } from 'pg';
 import {
@@ -9,6 +10,7 @@ import {
   fromRow,
   newComment,
   newId,
+  type Notified,
   type Storage,
   type Written,
 } from './comment.ts';
@@ -24,7 +26,13 @@ const schema = `
   CREATE INDEX IF NOT EXISTS comments_of_thread ON comments (thread_id, created_at, id);
   CREATE TABLE IF NOT EXISTS events (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, type text NOT NULL, room_id text NOT NULL, thread_id text NOT NULL,
-    at text NOT NULL, data text NOT NULL);`;
+    at text NOT NULL, data text NOT NULL);
+  CREATE TABLE IF NOT EXISTS participants (thread_id text NOT NULL, user_id text NOT NULL, PRIMARY KEY (thread_id, user_id));
+  CREATE TABLE IF NOT EXISTS notifications (
+    id text PRIMARY KEY, user_id text NOT NULL, thread_id text NOT NULL, comment_id text NOT NULL, actor_id text NOT NULL,
+    created_at text NOT NULL, read_at text);
+  CREATE INDEX IF NOT EXISTS notifications_of_user ON notifications (user_id, created_at);
+  CREATE INDEX IF NOT EXISTS unread_of_user ON notifications (user_id) WHERE read_at IS NULL;`;
 
 /** The statements, each prepared once on a connection under its name. */
 const statements = {
@@ -37,6 +45,10 @@ const statements = {
     'INSERT INTO comments (id, thread_id, user_id, body, mentions, created_at) VALUES ($1, $2, $3, $4, $5, $6)',
   bumpThread: 'UPDATE threads SET comment_count = comment_count + 1, updated_at = $1 WHERE id = $2',
   insertEvent: 'INSERT INTO events (type, room_id, thread_id, at, data) VALUES ($1, $2, $3, $4, $5) RETURNING seq',
+  addParticipant: 'INSERT INTO participants (thread_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+  notifyParticipants: `INSERT INTO notifications (id, user_id, thread_id, comment_id, actor_id, created_at)
+    SELECT $1 || user_id, user_id, $2, $1, $3, $4 FROM participants WHERE thread_id = $2 AND user_id <> $3
+    RETURNING id, user_id AS "userId"`,
   commentsOfThread: `SELECT id, thread_id AS "threadId", user_id AS "userId", body, mentions, created_at AS "createdAt",
     edited_at AS "editedAt" FROM comments WHERE thread_id = $1 ORDER BY created_at, id`,
 } as const;
@@ -45,7 +57,7 @@ const statements = {
 const POOL = 16;
 
 /** Opens the database at the URL, and creates its tables. */
-export async function openPostgres(url: string): Promise<Storage> {
+export async function openPostgres(url: string, withNotifications: boolean): Promise<Storage> {
   const pool = new Pool({ connectionString: url, max: POOL });
   await pool.query(schema);
 
@@ -59,14 +71,15 @@ export async function openPostgres(url: string): Promise<Storage> {
         const threadId = newId();
         const at = new Date().toISOString();
         await run(client, 'insertThread', [threadId, roomId, input.userId, at, at]);
-        return write(client, roomId, threadId, input, at);
+        return write(client, { roomId, threadId, input, at, withNotifications });
       }),
     createComment: (threadId, input) =>
       inTransaction(pool, async (client) => {
         const [thread] = await run<{ roomId: string }>(client, 'roomOfThread', [threadId]);
         if (thread === undefined) return 'no thread';
         if (!(await exists(client, input.userId))) return 'no user';
-        return write(client, thread.roomId, threadId, input, new Date().toISOString());
+        const at = new Date().toISOString();
+        return write(client, { roomId: thread.roomId, threadId, input, at, withNotifications });
       }),
     listComments: async (threadId) => {
       if ((await run(pool, 'roomOfThread', [threadId])).length === 0) return null;
@@ -102,23 +115,36 @@ async function exists(client: PoolClient, userId: string): Promise<boolean> {
   return (await run(client, 'userExists', [userId])).length > 0;
 }
 
-async function write(
-  client: PoolClient,
-  roomId: string,
-  threadId: string,
-  input: CommentInput,
-  at: string,
-): Promise<Written> {
+interface Write {
+  readonly roomId: string;
+  readonly threadId: string;
+  readonly input: CommentInput;
+  readonly at: string;
+  readonly withNotifications: boolean;
+}
+
+async function write(client: PoolClient, { roomId, threadId, input, at, withNotifications }: Write): Promise<Written> {
   const comment = newComment(threadId, input, at);
   const { id, userId, body, mentions } = comment;
+  const addEvent = async (type: string, data: object): Promise<number> => {
+    const [event] = await run<{ seq: string }>(client, 'insertEvent', [
+      type,
+      roomId,
+      threadId,
+      at,
+      JSON.stringify(data),
+    ]);
+    return Number(event?.seq);
+  };
   await run(client, 'insertComment', [id, threadId, userId, body, JSON.stringify(mentions), at]);
   await run(client, 'bumpThread', [at, threadId]);
-  const [event] = await run<{ seq: string }>(client, 'insertEvent', [
-    'comment.created',
-    roomId,
-    threadId,
-    at,
-    JSON.stringify(comment),
-  ]);
-  return { comment, roomId, seq: Number(event?.seq) };
+  const seq = await addEvent('comment.created', comment);
+  const notified: Notified[] = [];
+  if (withNotifications) {
+    const added = await run<Omit<Notified, 'seq'>>(client, 'notifyParticipants', [id, threadId, userId, at]);
+    for (const notification of added)
+      notified.push({ ...notification, seq: await addEvent('notification.created', notification) });
+    await run(client, 'addParticipant', [threadId, userId]);
+  }
+  return { comment, roomId, seq, notified };
 }

@@ -10,6 +10,8 @@ import { WebSocket, WebSocketServer } from 'ws';
 export interface Sockets {
   /** Sends a text to every open socket; it is encoded once. */
   broadcast(text: string): void;
+  /** Sends a text to the sockets of a user. */
+  send(userId: string, text: string): void;
 }
 
 /**
@@ -18,6 +20,7 @@ export interface Sockets {
 export function serveSockets(server: Server, credentials: { publishableKey: string; jwtSecret: string }): Sockets {
   const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   const alive = new WeakSet<WebSocket>();
+  const ofUsers = new Map<string, Set<WebSocket>>();
 
   server.on('upgrade', (request, socket, head) => {
     const userId = authenticate(request, credentials);
@@ -29,6 +32,9 @@ export function serveSockets(server: Server, credentials: { publishableKey: stri
       alive.add(client);
       client.on('pong', () => alive.add(client));
       client.on('error', () => client.terminate());
+      const own = ofUsers.get(userId) ?? new Set();
+      ofUsers.set(userId, own.add(client));
+      client.on('close', () => own.delete(client) && own.size === 0 && ofUsers.delete(userId));
       client.send(JSON.stringify({ type: 'welcome', data: { userId } }));
     });
   });
@@ -40,13 +46,13 @@ export function serveSockets(server: Server, credentials: { publishableKey: stri
     }
   }, 30_000).unref();
 
+  const sendTo = (clients: Iterable<WebSocket>, text: string): void => {
+    const bytes = Buffer.from(text);
+    for (const client of clients) if (client.readyState === WebSocket.OPEN) client.send(bytes, { binary: false });
+  };
   return {
-    broadcast(text) {
-      const bytes = Buffer.from(text);
-      for (const client of wss.clients) {
-        if (client.readyState === WebSocket.OPEN) client.send(bytes, { binary: false });
-      }
-    },
+    broadcast: (text) => sendTo(wss.clients, text),
+    send: (userId, text) => sendTo(ofUsers.get(userId) ?? [], text),
   };
 }
 

@@ -59,7 +59,7 @@ export function openSqlite(file: string): Storage {
     insertComment.run(comment.id, threadId, comment.userId, comment.body, JSON.stringify(comment.mentions), at);
     bumpThread.run(at, threadId);
     const event = insertEvent.run('comment.created', roomId, threadId, at, JSON.stringify(comment));
-    return { comment, roomId, seq: Number(event.lastInsertRowid) };
+    return { comment, roomId, seq: Number(event.lastInsertRowid), notified: [] };
   }
 
   const createComment = db.transaction((threadId: string, input: CommentInput): Written | 'no thread' | 'no user' => {
