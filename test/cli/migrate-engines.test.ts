@@ -56,3 +56,24 @@ t.test(
     t.match(await collab(['env', 'list', '--dir', engines], { env }), { code: 2, stderr: /was moved to/ });
   },
 );
+
+t.test(
+  'a move from PostgreSQL says that all nodes are to be stopped',
+  { skip: skipWithout(...POSTGRES) },
+  async (t) => {
+    const [postgres, dir] = [await startPostgres(t), tempFolder(t)];
+    const [from, to] = [join(dir, 'from'), join(dir, 'to')];
+    for (const [folder, config] of [
+      [from, { store: { url: postgres.url } }],
+      [to, {}],
+    ] as const) {
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...config }));
+    }
+    t.match(await collab(['init', '--dir', from]), { code: 0 });
+    t.match(await collab(['migrate', '--to', to, '--dir', from, '--yes']), {
+      code: 0,
+      stdout: /All nodes of the old server refuse writes now: stop them/,
+    });
+  },
+);

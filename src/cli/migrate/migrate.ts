@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { openBlobs, openTransfer } from '../../engines.ts';
 import { lockDataFolder } from '../../cluster/data-folder-lock.ts';
+import { hasStoreInFolder } from '../../config/engines.ts';
 import type { Config } from '../../config/schema.ts';
 import { ensureFolder, removeEmptyFolders } from '../../lib/files/durable-files.ts';
 import { shellWord } from '../../lib/shell-word.ts';
@@ -167,7 +168,7 @@ function report(
     );
 }
 
-function describe(at: Invocation, { dataDir }: Config, to: TargetConfig, result: MoveResult): string {
+function describe(at: Invocation, config: Config, to: TargetConfig, result: MoveResult): string {
   const { records, streams, events, files, faults, stoppedMs } = result;
   const names = [...faults.missing, ...faults.damaged].slice(0, SHOWN_NAMES);
   const summary = keyValues([
@@ -184,13 +185,20 @@ function describe(at: Invocation, { dataDir }: Config, to: TargetConfig, result:
       summary,
       nextSteps(`collab migrate --to ${shellWord(to.dir)} --yes`),
     ].join('\n');
-  const running = findRunningServer(dataDir);
+  const running = findRunningServer(config.dataDir);
   return [
     `Moved everything to ${to.dir}, and read it back and compared it.`,
+    ...(hasStoreInFolder(config)
+      ? []
+      : ['All nodes of the old server refuse writes now: stop them, also on other machines.']),
     '',
     summary,
     nextSteps(
-      ...(running === null ? [] : [`kill -TERM ${running.pid}   (the old server, which refuses writes)`]),
+      ...(running === null
+        ? []
+        : [
+            `kill -TERM ${running.pid}   (the old server${hasStoreInFolder(config) ? '' : ' here'}, which refuses writes)`,
+          ]),
       `collab start --dir ${shellWord(to.dir)}`,
       `collab migrate --undo --dir ${shellWord(at.dir)}   (to go back, without what is written from now on)`,
     ),
