@@ -38,8 +38,8 @@ t.test(
     const comments = `${server.url}/api/v1/threads/${thread?.id}/comments`;
     const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
     const loads = [
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 20 }),
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 3 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 50 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 8 }),
       // Idle between requests for longer than it takes to replace a worker, but shorter than the core's idle timeout.
       startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
       startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 30 }),
