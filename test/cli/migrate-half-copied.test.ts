@@ -4,7 +4,8 @@ import t, { type Test } from 'tap';
 import { openPostgresStore } from '../../src/adapters/postgres/store/store.ts';
 import { openS3Blobs } from '../../src/adapters/s3/open.ts';
 import { S3Server } from '../doubles/s3/server.ts';
-import { collab, startCollab } from '../helpers/cli.ts';
+import { startCollab } from '../helpers/cli.ts';
+import { collab } from '../helpers/command.ts';
 import { contentOf } from '../helpers/data-content.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { POSTGRES, type Postgres, startPostgres } from '../helpers/engines/postgres.ts';
@@ -59,7 +60,7 @@ t.test('a target on engines that is half copied', { skip: skipWithout(...POSTGRE
     const { env, from, other, engines, move, isMoved } = await halfCopied(t, postgres);
     const refusal = new RegExp(`unfinished|half|${from}`);
     for (const command of [['start', '--port', '0'], ['env', 'list'], ['init'], ['gc'], ['doctor']]) {
-      const { code, stdout, stderr } = await collab([...command, '--dir', engines], { env });
+      const { code, stdout, stderr } = await collab([...command, '--dir', engines], { env, inside: true });
       t.not(code, 0, command.join(' '));
       t.match(stdout + stderr, refusal, command.join(' '));
     }
