@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { publishServer, removeServerFile } from '../../src/cli/shared/running-server.ts';
 import { nodeSupport } from '../../src/cli/node-version.ts';
-import { collab as collabApart, type Server, startCollab, startServer } from '../helpers/cli.ts';
+import { collab as collabApart, collabCommand, type Server, startCollab, startServer } from '../helpers/cli.ts';
 import { collab, collabJson } from '../helpers/command.ts';
 import { noNativeCore } from '../helpers/core.ts';
 import { newFolder } from '../helpers/new-folder.ts';
@@ -119,7 +119,8 @@ t.test('a later start prints the command that creates another key, which works w
   const url = /ready at (http:\S+) /.exec(await server.line((line) => line.startsWith('Collab is ready')))?.[1] ?? '';
   const line = await server.line((text) => text.includes(' key create '));
   // Without a build, the program is TypeScript.
-  const env = { ...process.env, NODE_OPTIONS: `--import=${import.meta.resolve('tsx')}` };
+  const isBuilt = collabCommand.length === 2;
+  const env = isBuilt ? process.env : { ...process.env, NODE_OPTIONS: `--import=${import.meta.resolve('tsx')}` };
   const [, key = ''] = /(sk_default_\w+)/.exec(execFileSync('sh', ['-c', line], { cwd, env, encoding: 'utf8' })) ?? [];
   t.equal((await api(url, key, 'GET', '/rooms')).status, 200);
   t.equal(await server.end('SIGINT'), 0);
