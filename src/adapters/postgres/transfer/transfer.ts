@@ -117,7 +117,8 @@ class PostgresTransfer implements StoreTransfer {
   }
 
   async resume(renew: boolean): Promise<void> {
-    await this.#transact(ALLOW_WRITES, removal([{ partition: MOVES, key: MOVE_KEY }]), renew ? RECREATE_META : '');
+    // In the order in which commits lock these tables; the other way round they would wait for each other.
+    await this.#transact(renew ? RECREATE_META : '', ALLOW_WRITES, removal([{ partition: MOVES, key: MOVE_KEY }]));
     // The next process that opens the database gives it a new epoch, as after a restore.
     if (renew) this.#epoch = (await this.#explain(() => prepareDatabase(this.#pool))).epoch;
   }
