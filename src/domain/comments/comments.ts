@@ -245,7 +245,6 @@ export async function removeComment(
   requireAuthor(actor, comment.userId, 'comment');
   const now = await nextTimeInThread(ctx, tx, partition);
   const at = timestamp(now);
-  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId, decidedId }, now);
   await recordModeration(ctx, tx, actor, comment.userId, {
     action: 'comment.delete',
     target: { kind: 'comment', id: commentId },
@@ -255,6 +254,9 @@ export async function removeComment(
   // (which conflicts with new comments) only if this may be the last comment.
   let threadDeleted = countOf(await tx.unguarded.get(partition, STATS_KEY)) <= 1;
   if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
+  // A transaction does not read its own writes, so items that are removed twice would count twice.
+  if (!threadDeleted)
+    await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId, decidedId }, now);
   emitChange(tx, actor.environment, {
     type: 'comment.deleted',
     at: now,
