@@ -8,6 +8,7 @@ export interface Answer {
   readonly text: string;
 }
 
+/** What `askOnce` sends besides the method. */
 export interface Asked {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | Uint8Array | undefined;
@@ -39,7 +40,7 @@ export function askOnce(method: string, url: string, { headers, body }: Asked = 
   });
 }
 
-/** Makes the headers only for who looks at them. */
+/** Makes the headers when they are first read: most tests do not read them. */
 class LazyAnswer implements Answer {
   readonly status: number;
   readonly text: string;

@@ -27,8 +27,8 @@ export function parseOptions(args: readonly string[]): RunOptions {
     args: [...args],
     allowPositionals: true,
     options: {
-      // Half as many again as there are cores: files of real processes wait for a third of their time.
-      jobs: { type: 'string', default: String(Math.ceil(availableParallelism() * 1.5)) },
+      // Files of real processes wait for more than half of their time.
+      jobs: { type: 'string', default: String(2 * availableParallelism()) },
       repeat: { type: 'string', default: '1' },
       timeout: { type: 'string', default: '600' },
       save: { type: 'string' },
