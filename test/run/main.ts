@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { bundleTests } from './bundle.ts';
 import { type FileResult, Job } from './job.ts';
 import { parseOptions, type RunOptions, USAGE } from './options.ts';
+import { LONG_TESTS } from './long-tests.ts';
 import { planJobs } from './plan.ts';
 import { Report } from './report.ts';
 
@@ -30,7 +31,7 @@ try {
 process.exitCode = (await run(options)) ? 0 : 1;
 
 /** @returns whether everything passed */
-async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOptions): Promise<boolean> {
+async function run({ paths, all, jobs, repeat, timeoutS, save, only, tap }: RunOptions): Promise<boolean> {
   const asked =
     only === undefined
       ? paths
@@ -40,7 +41,8 @@ async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOption
             .split('\n')
             .filter((line) => line !== ''),
         ];
-  const files = only !== undefined && asked.length === 0 ? [] : testFiles(asked);
+  const found = only !== undefined && asked.length === 0 ? [] : testFiles(asked);
+  const files = all || asked.length > 0 ? found : found.filter((file) => LONG_TESTS[file] === undefined);
   if (files.length === 0) {
     process.stderr.write(asked.length === 0 ? `${only} names no file\n` : `no test file matches ${asked.join(' ')}\n`);
     return false;
@@ -50,7 +52,7 @@ async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOption
   const plan = planJobs(files);
   let passed = true;
   for (let round = 0; round < repeat && passed; round += 1) {
-    const report = tap ? null : new Report(files.length, process.stdout);
+    const report = tap ? null : new Report(files.length, found.length - files.length, process.stdout);
     const results = await runJobs(plan, jobs, { folder, timeoutS, report });
     report?.finished(results);
     const bad = results.filter(({ ok }) => !ok).map(({ file }) => file);

@@ -3,8 +3,10 @@ import { parseArgs } from 'node:util';
 
 /** What the command line of `npm test` says. */
 export interface RunOptions {
-  /** Files and folders of tests; all when empty. */
+  /** Files and folders of tests; all that are not long when empty. */
   readonly paths: readonly string[];
+  /** Run the long tests, too, if no paths say what runs. */
+  readonly all: boolean;
   /** Processes side by side. */
   readonly jobs: number;
   /** How often everything runs, until something fails. */
@@ -19,7 +21,7 @@ export interface RunOptions {
   readonly tap: boolean;
 }
 
-export const USAGE = `npm test -- [file or folder …] [--jobs N] [--repeat N] [--timeout SECONDS] [--save FILE] [--only FILE] [--tap]`;
+export const USAGE = `npm test -- [file or folder …] [--all] [--jobs N] [--repeat N] [--timeout SECONDS] [--save FILE] [--only FILE] [--tap]`;
 
 /** @throws {TypeError} for an option that there is not, or a number that is none */
 export function parseOptions(args: readonly string[]): RunOptions {
@@ -27,6 +29,7 @@ export function parseOptions(args: readonly string[]): RunOptions {
     args: [...args],
     allowPositionals: true,
     options: {
+      all: { type: 'boolean', default: false },
       // Files of real processes wait for more than half of their time.
       jobs: { type: 'string', default: String(2 * availableParallelism()) },
       repeat: { type: 'string', default: '1' },
@@ -44,6 +47,7 @@ export function parseOptions(args: readonly string[]): RunOptions {
   };
   return {
     paths: positionals,
+    all: values.all,
     jobs: whole('jobs'),
     repeat: whole('repeat'),
     timeoutS: whole('timeout'),

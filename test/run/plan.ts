@@ -15,6 +15,8 @@ const FIRST = [
   'plugins',
   'package',
   'client',
+  'net',
+  'notifications',
   'workers',
   'deploy',
   'demo',

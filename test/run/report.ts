@@ -5,12 +5,18 @@ import { childrenCpuSeconds } from './processor-time.ts';
 export class Report {
   readonly #running = new Set<string>();
   readonly #total: number;
+  readonly #long: number;
   readonly #out: NodeJS.WriteStream;
   readonly #startedAt = performance.now();
   #done = 0;
 
-  constructor(total: number, out: NodeJS.WriteStream) {
+  /**
+   * @param total files that run
+   * @param long files that do not, because they are long
+   */
+  constructor(total: number, long: number, out: NodeJS.WriteStream) {
     this.#total = total;
+    this.#long = long;
     this.#out = out;
   }
 
@@ -53,6 +59,7 @@ export class Report {
       `\n${results.length} files in ${seconds(performance.now() - this.#startedAt)}${cpu === null ? '' : `, ${Math.round(cpu)} s of processor time`}` +
         `${skipped === 0 ? '' : `, ${skipped} skipped`}`,
     );
+    if (this.#long > 0) this.#print(`${this.#long} long files did not run: npm test -- --all runs them, too`);
     this.#print(`${sum('passed')} passed, ${sum('failed')} failed`);
   }
 
