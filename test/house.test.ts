@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import t from 'tap';
 import { type ErrorCode, errorKinds } from '../src/model/errors.ts';
 import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
+import { LONG_TESTS } from './run/long-tests.ts';
 
 const files = projectFiles();
 const sources = files.filter((path) => /^(?:src|bin|plugins)\/.*\.ts$/.test(path));
@@ -92,5 +93,13 @@ t.test('every package of a lockfile that comes from a registry has its integrity
       path,
     );
   }
+  t.end();
+});
+
+t.test('every long test that the runner names exists', (t) => {
+  t.strictSame(
+    [...LONG_TESTS].filter((path) => !files.includes(path)),
+    [],
+  );
   t.end();
 });

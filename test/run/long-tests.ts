@@ -1,7 +1,69 @@
 /**
- * Test files that `npm test` runs only with `--all`, as `.ci/run` does, or when they are named: those that take long and
- * whose subject the other files touch, too. The value says where.
+ * Test files that `npm test` runs only with `--all`, as `.ci/run` does, or when they are named. They take a third of the
+ * processor time of all tests, and are a tenth of the files: what they are about is rare, or other files are about it,
+ * too, which each group names.
  */
-export const LONG_TESTS: Readonly<Record<string, string>> = {
-  'test/cluster/nodes-crash.test.ts': 'x',
-};
+export const LONG_TESTS: ReadonlySet<string> = new Set(
+  [
+    // Processes that are killed, stopped or replaced under load. Also: cluster/crash, cluster/drain, cluster/processes,
+    // cluster/two-workers, adapters/lmdb-crash.
+    'cluster/code-cache',
+    'cluster/hung',
+    'cluster/node-core',
+    'cluster/roll',
+    'plugins/webhook-kills',
+    'workers/notification-kills',
+
+    // Disks that are full or fail. Also: adapters/lmdb-failing-disk, cluster/full-log.
+    'cli/failing-disk',
+    'cluster/disk-errors',
+    'cluster/full-disk',
+    'cluster/io-error',
+
+    // Several nodes. Also: cluster/nodes, cluster/same-answers, the conformance of each engine in adapters.
+    'adapters/postgres-pooled-store',
+    'adapters/postgres-restarts',
+    'adapters/redis-foreign-values',
+    'browser/nodes',
+    'cli/engine-certificates',
+    'cli/replaced-certificates',
+    'cluster/nodes-crash',
+    'cluster/nodes-notify',
+    'cluster/nodes-redis',
+    'cluster/nodes-schema',
+    'delayed-shared',
+
+    // Moves to other stores, and what operators rarely need. Also: cli/migrate, cli/backup, cli/restore, cli/doctor-deep.
+    'cli/backup-files',
+    'cli/doctor-bucket',
+    'cli/long-snapshots',
+    'cli/migrate-engines',
+    'cli/migrate-half-copied',
+    'cli/ownership',
+    'cluster/migrate',
+
+    // Plugins that are missing, refused, stuck or slow. Also: plugins/failed-load, plugins/loading, plugins/host.
+    'plugins/bad-plugins',
+    'plugins/channels-cluster',
+    'plugins/isolation',
+    'plugins/missing-plugins',
+    'plugins/optional-plugin',
+    'plugins/refused-plugins',
+
+    // Other browsers, and pages beside the widget. Also: browser/demo and browser/widget*.
+    'browser/docs',
+    'browser/examples',
+    'browser/firefox',
+
+    // The package as npm installs it. Also: package/readme.
+    'package/entries',
+    'package/pack',
+
+    // Large and random inputs. Also: spec/bodies, spec/properties, http/floods, domain/crdt, adapters/media.
+    'adapters/lmdb-bit-flips',
+    'adapters/media-mutations',
+    'cluster/shared-documents',
+    'domain/large-states',
+    'fuzz/fuzz',
+  ].map((name) => `test/${name}.test.ts`),
+);

@@ -42,7 +42,7 @@ async function run({ paths, all, jobs, repeat, timeoutS, save, only, tap }: RunO
             .filter((line) => line !== ''),
         ];
   const found = only !== undefined && asked.length === 0 ? [] : testFiles(asked);
-  const files = all || asked.length > 0 ? found : found.filter((file) => LONG_TESTS[file] === undefined);
+  const files = all || asked.length > 0 ? found : found.filter((file) => !LONG_TESTS.has(file));
   if (files.length === 0) {
     process.stderr.write(asked.length === 0 ? `${only} names no file\n` : `no test file matches ${asked.join(' ')}\n`);
     return false;
