@@ -2,6 +2,7 @@
 import { pathToFileURL } from 'node:url';
 import { compiledPath } from './bundle-path.ts';
 import { setCurrentTest } from './current-test.ts';
+import { printFewerLines } from './fewer-lines.ts';
 import { JOB_VARIABLE, jobCpuSeconds } from './processor-time.ts';
 import { CPU_COMMENT } from './tap-reader.ts';
 import { doWithoutDomains } from './without-domains.ts';
@@ -9,7 +10,8 @@ import { doWithoutDomains } from './without-domains.ts';
 // tap puts the arguments into the names of the folders that `t.testdir` makes.
 const [folder = '', ...files] = process.argv.splice(2);
 doWithoutDomains();
-const { default: t } = await import('tap');
+const { default: t, TestBase } = await import('tap');
+printFewerLines(TestBase.prototype);
 const job = process.env[JOB_VARIABLE] ?? '';
 // The limit is that of a file: all files together may take longer.
 const timeout = Number(process.env['TAP_TIMEOUT']) * 1000;
