@@ -6,7 +6,7 @@ import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 import { userToken } from '../helpers/user-token.ts';
 
-const LIVES = 3 * CRASH_FACTOR;
+const LIVES = 2 * CRASH_FACTOR;
 const WORKER_KILLS_A_LIFE = 2;
 const THREADS = 8;
 const WRITERS = 6;
@@ -85,7 +85,7 @@ t.test(
         if (answer?.status === 201)
           answered.push({ thread, id: (JSON.parse(answer.body) as { comment: { id: string } }).comment.id, body });
         else if (answer !== null) strange.push(`${answer.status} ${answer.body}`);
-        await new Promise((resolve) => setTimeout(resolve, answer === null ? 20 : 3));
+        await new Promise((resolve) => setTimeout(resolve, answer === null ? 20 : 10));
       }
     });
 

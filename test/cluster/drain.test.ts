@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import t from 'tap';
 import { initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { collab, collabJson } from '../helpers/command.ts';
+import { pauseBeside } from '../helpers/load.ts';
 import { SocketWriter } from '../helpers/socket-writer.ts';
 import { userToken } from '../helpers/user-token.ts';
 
@@ -38,6 +39,7 @@ t.test(
           headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
           threadId: thread.id,
           name: `writer ${i}`,
+          pauseMs: pauseBeside(server, 8),
         }),
     );
     await until(() => writers.every(({ answered }) => answered.length > 5));

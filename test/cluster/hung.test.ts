@@ -131,7 +131,7 @@ t.test('a worker that is stopped during writes delays the others no longer than 
   const url = `${server.url}/api/v1/threads/${thread?.id}/comments`;
   for (let round = 1; round <= 2; round++) {
     const loads = Array.from({ length: 8 }, () =>
-      startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }),
+      startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: () => 5 }),
     );
     const good = (): number => loads.reduce((sum, { tally }) => sum + tally.good, 0);
     await until(() => good() > 50);

@@ -11,6 +11,7 @@ import {
   startCluster,
   until,
 } from '../helpers/cluster.ts';
+import { askOnce } from '../helpers/http-client.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
@@ -70,13 +71,11 @@ class Clients {
   }
 
   async send(method: string, path: string, body?: object): Promise<{ status: number; json: unknown; text: string }> {
-    const answer = await fetch(this.#base + path, {
-      method,
+    const { status, text } = await askOnce(method, this.#base + path, {
       headers: { Authorization: `Bearer ${this.#keys.secretKey}`, 'Content-Type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
-    const text = await answer.text();
-    return { status: answer.status, json: text === '' ? undefined : JSON.parse(text), text };
+    return { status, json: text === '' ? undefined : JSON.parse(text), text };
   }
 
   /** Resolves once so many more writes were answered. */
@@ -181,7 +180,7 @@ t.test(
     t.equal(clients.refused, 0);
 
     server = await moveServer(t, server, clients, nodes);
-    const late = await collab('start', '--dir', folder.dir, '--port', '0');
+    const late = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
     t.match(late, { code: 2, stderr: /was moved to PostgreSQL at .*collab migrate --undo/ });
     await clients.more(30);
     server = await moveServer(t, server, clients, target(t, folder.keys));

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Cluster, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
-import { startLoad } from '../helpers/load.ts';
+import { pauseBeside, startLoad } from '../helpers/load.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
 
 /** The workers that answer requests on new connections, by the prefix of the ids that each gives its requests. */
@@ -47,9 +47,9 @@ t.test('a cluster on the core of Node.js', async (t) => {
   await t.test('SIGHUP replaces every worker, and no request is refused', async (t) => {
     const before = server.pids('web');
     const loads = [
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 50 }),
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 8 }),
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: pauseBeside(server, 50) }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: pauseBeside(server, 8) }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: () => 4_000 }),
     ];
     server.signal('SIGHUP');
     await server.logged(({ msg }) => msg === 'all web workers replaced');

@@ -10,7 +10,7 @@ import { collab } from '../helpers/command.ts';
 
 const skip = skipWithout(...POSTGRES, ...REDIS);
 
-/** With more kills, also without Redis, each node in turn, and everything at once: a minute of processor time each. */
+/** With more kills, also without Redis, three nodes, each in turn, and everything at once: a minute of processor time each. */
 const WHOLE = CRASH_FACTOR > 1;
 
 for (const shared of WHOLE ? (['Redis', 'PostgreSQL alone'] as const) : (['Redis'] as const)) {
@@ -24,7 +24,7 @@ for (const shared of WHOLE ? (['Redis', 'PostgreSQL alone'] as const) : (['Redis
       const nodes = await startNodes(
         t,
         { store: { url: postgres.url }, ...(redis === null ? {} : { shared: { url: redis.url } }) },
-        { config: { plugins: [{ use: 'webhook', allowPrivate: true }] } },
+        { count: WHOLE ? 3 : 2, config: { plugins: [{ use: 'webhook', allowPrivate: true }] } },
       );
       const added = await collab([
         'webhook',
@@ -50,7 +50,7 @@ for (const shared of WHOLE ? (['Redis', 'PostgreSQL alone'] as const) : (['Redis
         await postgres.kill();
         await postgres.restart();
         await load.goesOn();
-        for (let n = 0; n < 5; n++) {
+        for (let n = 0; n < 3; n++) {
           postgres.sql(
             'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()',
             'postgres',

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { until } from '../helpers/cluster.ts';
+import { type Answer, askOnce } from '../helpers/http-client.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { startNodes } from '../helpers/engines/nodes.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
@@ -20,11 +21,10 @@ t.test(
     const engines = { store: { url: postgres.url }, shared: { url: redis.url } };
     const nodes = await startNodes(t, engines, { count: 2, config: { rateLimit: { perMinute: 1_000, exempt: [] } } });
     const { publishableKey, secretKey } = nodes.keys;
-    const ask = (node: number, path: string, body?: object): Promise<Response> =>
-      fetch(`${nodes.all[node]?.url}/api/v1${path}`, {
-        method: body === undefined ? 'GET' : 'POST',
+    const ask = (node: number, path: string, body?: object): Promise<Answer> =>
+      askOnce(body === undefined ? 'GET' : 'POST', `${nodes.all[node]?.url}/api/v1${path}`, {
         headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' },
-        body: body === undefined ? null : JSON.stringify(body),
+        body: body === undefined ? undefined : JSON.stringify(body),
       });
     const enter = async (node: number, userId: string): Promise<TestSocket> => {
       const socket = new TestSocket(`${nodes.all[node]?.url.replace('http', 'ws')}/api/v1/ws`, {
@@ -37,7 +37,7 @@ t.test(
     };
     const presence = async (node: number): Promise<Presence> => {
       const answer = await ask(node, '/rooms/lobby/presence');
-      return answer.ok ? ((await answer.json()) as Presence) : { items: [] };
+      return answer.status === 200 ? (JSON.parse(answer.text) as Presence) : { items: [] };
     };
     const shows = async (node: number, users: string, partial?: true): Promise<boolean> => {
       const found = await presence(node);

@@ -1,17 +1,24 @@
 import t from 'tap';
 import type { Comment } from '../../src/model/comment.ts';
-import { collab, until } from '../helpers/cluster.ts';
+import { collab as collabApart, until } from '../helpers/cluster.ts';
+import { collab } from '../helpers/command.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder, startNodes } from '../helpers/engines/nodes.ts';
-import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
+import { type Postgres, POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
 
 const skip = skipWithout(...POSTGRES);
+/** Commands that only look at engines, in this process. */
+const inside = true;
+let postgres: Postgres;
+
+t.before(async () => {
+  if (skip === false) postgres = await startPostgres(t);
+});
 
 t.test('three nodes on one PostgreSQL are one service', { skip }, async (t) => {
-  const postgres = await startPostgres(t);
   const nodes = await startNodes(t, { store: { url: postgres.url } });
   const { secretKey, publishableKey } = nodes.keys;
   const urls = nodes.all.map(({ url }) => url);
@@ -92,11 +99,11 @@ t.test('three nodes on one PostgreSQL are one service', { skip }, async (t) => {
   });
 
   await t.test('status names the nodes, and doctor checks the engines', async (t) => {
-    const status = await collab('status', '--dir', nodes.dirs[2] ?? '', '--json');
+    const status = await collab(['status', '--dir', nodes.dirs[2] ?? '', '--json'], { inside });
     const found = JSON.parse(status.stdout) as { nodes: { workers: string[] }[]; ready: boolean };
     t.equal(status.code, 0);
     t.equal(found.nodes.length, 3);
-    const doctor = await collab('doctor', '--dir', nodes.dirs[0] ?? '', '--json');
+    const doctor = await collab(['doctor', '--dir', nodes.dirs[0] ?? '', '--json'], { inside });
     const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; level: string }[] };
     t.equal(checks.find(({ name }) => name === 'store')?.level, 'ok');
     t.equal(checks.find(({ name }) => name === 'nodes')?.level, 'ok');
@@ -104,7 +111,7 @@ t.test('three nodes on one PostgreSQL are one service', { skip }, async (t) => {
 
   await t.test('commands that work on files of a store refuse, and say what to do', async (t) => {
     for (const words of [['compact'], ['backup', '/nowhere/x'], ['restore', '/nowhere/x']]) {
-      const { code, stderr } = await collab(...words, '--dir', nodes.dirs[0] ?? '');
+      const { code, stderr } = await collab([...words, '--dir', nodes.dirs[0] ?? '']);
       t.not(code, 0);
       t.match(stderr, words[0] === 'restore' ? /./ : /store\.url names a PostgreSQL/);
     }
@@ -112,19 +119,18 @@ t.test('three nodes on one PostgreSQL are one service', { skip }, async (t) => {
 });
 
 t.test('nodes that start at once on an empty database make one first environment', { skip }, async (t) => {
-  const postgres = await startPostgres(t);
-  const dirs = Array.from({ length: 5 }, () => nodeFolder(t, { store: { url: postgres.url } }));
-  const results = await Promise.all(dirs.map((dir) => collab('init', '--dir', dir, '--json')));
+  const url = postgres.createDatabase('empty');
+  const dirs = Array.from({ length: 4 }, () => nodeFolder(t, { store: { url } }));
+  const results = await Promise.all(dirs.map((dir) => collabApart('init', '--dir', dir, '--json')));
   t.same(
     results.map(({ code }) => code),
-    [0, 0, 0, 0, 0],
+    [0, 0, 0, 0],
     results.map(({ stderr }) => stderr).join(),
   );
   t.equal(results.filter(({ stdout }) => stdout.includes('"secretKey"')).length, 1);
 });
 
 t.test('a store that cannot be used is one line with what was tried', { skip }, async (t) => {
-  const postgres = await startPostgres(t);
   const wrong = {
     host: `postgres://postgres:secretword@127.0.0.1:1/collab`,
     database: postgres.url.replace(/collab$/, 'nothing'),
@@ -133,7 +139,7 @@ t.test('a store that cannot be used is one line with what was tried', { skip }, 
   for (const [name, url] of Object.entries(wrong)) {
     const dir = nodeFolder(t, { store: { url } });
     for (const command of ['start', 'status']) {
-      const { code, stdout, stderr } = await collab(command, '--dir', dir);
+      const { code, stdout, stderr } = await collab([command, '--dir', dir], { inside });
       t.equal(code, 2, `${name}: ${command}`);
       t.match(stderr, /store\.url/);
       t.notMatch(stdout + stderr, /secretword|    at /);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type Cluster, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { askOnce } from '../helpers/http-client.ts';
 import { type Frame, TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
 
@@ -37,10 +38,9 @@ async function enter(server: Cluster, userId: string, count = 1): Promise<TestSo
 
 async function present({ url, keys }: Cluster): Promise<string[]> {
   // A new connection each time, so that every worker is asked now and then.
-  const answer = await fetch(`${url}/api/v1/rooms/lobby/presence`, {
-    headers: { Authorization: `Bearer ${keys.secretKey}`, Connection: 'close' },
-  });
-  const { items } = (await answer.json()) as { items: Row[] };
+  const headers = { Authorization: `Bearer ${keys.secretKey}` };
+  const { text } = await askOnce('GET', `${url}/api/v1/rooms/lobby/presence`, { headers, apart: true });
+  const { items } = JSON.parse(text) as { items: Row[] };
   return items.map(({ userId, connections }) => `${userId} ${connections}`).toSorted();
 }
 

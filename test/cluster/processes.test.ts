@@ -16,7 +16,10 @@ let folder: Folder;
 t.before(async () => {
   folder = await initFolder(quick);
 });
-t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+t.teardown(async () => {
+  await successor?.kill();
+  rmSync(folder.dir, { recursive: true, force: true });
+});
 
 /** A server on that folder, which ends with the test in any case. */
 async function cluster(t: Test, { shutdown = quick.shutdown, ...options }: ServerOptions = {}): Promise<Cluster> {
@@ -100,6 +103,9 @@ const refusesConnections = ({ port }: Cluster): Promise<boolean> =>
     },
     () => true,
   );
+
+/** The server with one worker that has taken over from a killed one. */
+let successor: Cluster | undefined;
 
 t.test('a cluster of two workers', async (t) => {
   const server = await cluster(t);
@@ -190,17 +196,17 @@ t.test('a cluster of two workers', async (t) => {
       for (const pid of server.pids('background')) process.kill(pid, 'SIGSTOP');
       server.signal('SIGKILL');
       await until(() => !pids.some(isRunning));
-      const next = await cluster(t, { port: server.port, workers: 1 });
+      successor = await startCluster({ port: server.port, workers: 1, folder });
       await socket.closed;
-      t.same(await bodies(next, threadId), ['first']);
-      const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
+      t.same(await bodies(successor, threadId), ['first']);
+      const { body } = await api<{ user: { online: boolean } }>(successor, 'GET', '/users/ann');
       t.equal(body.user.online, false, 'nobody is connected to the new server');
     },
   );
 });
 
 t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and exits with 0', async (t) => {
-  const server = await cluster(t, { workers: 1 });
+  const server = successor ?? (await cluster(t, { workers: 1 }));
   const threadId = await startThread(server);
   const socket = await connect(server, 'ann');
   const { connection, finish } = await halfARequest(server, threadId, 'in flight');

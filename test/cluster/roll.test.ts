@@ -1,6 +1,6 @@
 import t from 'tap';
 import { startCluster } from '../helpers/cluster.ts';
-import { startLoad } from '../helpers/load.ts';
+import { pauseBeside, startLoad } from '../helpers/load.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { userToken } from '../helpers/user-token.ts';
@@ -38,12 +38,28 @@ t.test(
     const comments = `${server.url}/api/v1/threads/${thread?.id}/comments`;
     const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
     const loads = [
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 50 }),
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 8 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: pauseBeside(server, 50) }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: pauseBeside(server, 8) }),
       // Idle between requests for longer than it takes to replace a worker, but shorter than the core's idle timeout.
-      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
-      startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 30 }),
-      startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: false, pauseMs: 30 }),
+      startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: () => 4_000 }),
+      startLoad({
+        url: comments,
+        method: 'POST',
+        headers,
+        body,
+        expect: 201,
+        keepAlive: true,
+        pauseMs: pauseBeside(server, 30),
+      }),
+      startLoad({
+        url: comments,
+        method: 'POST',
+        headers,
+        body,
+        expect: 201,
+        keepAlive: false,
+        pauseMs: pauseBeside(server, 30),
+      }),
     ];
     server.signal('SIGHUP');
     await server.logged(({ msg }) => msg === 'all web workers replaced');

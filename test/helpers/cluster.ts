@@ -82,16 +82,15 @@ export function collab(...args: string[]): Promise<Ended> {
 
 /**
  * Makes a folder of a new server under the system's folder for temporary files, with the keys that all of them have
- * (`newFolder`), or by `init` itself: with keys of its own, without code caches, and with the data where `dataDir`
- * says.
+ * (`newFolder`), or by `init` itself: with keys of its own and without code caches. `dataDir` must be absolute.
  */
 export async function initFolder(
-  config: Readonly<Record<string, unknown>> = {},
-  { own = 'dataDir' in config } = {},
+  config: Readonly<Record<string, unknown>> & { readonly dataDir?: string } = {},
+  { own = false } = {},
 ): Promise<Folder> {
   const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...config }));
-  return { dir, keys: await (own ? init(dir) : newFolder(dir)) };
+  return { dir, keys: await (own ? init(dir) : newFolder(dir, config.dataDir)) };
 }
 
 /**
@@ -161,11 +160,15 @@ export function isRunning(pid: number): boolean {
   return state !== null && state !== 'Z';
 }
 
-/** Resolves when `check` holds; looks more and more rarely, at least every 50 ms. Rejects after `withinMs`. */
+/**
+ * Resolves when `check` holds; looks more and more rarely: at least every 50 ms in the first second, and every 200 ms
+ * after four. Rejects after `withinMs`.
+ */
 export async function until(check: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
-  const giveUp = performance.now() + withinMs;
-  for (let pauseMs = 2; !(await check()); pauseMs = Math.min(50, pauseMs * 1.2)) {
-    if (performance.now() > giveUp) throw new Error(`not so within ${withinMs} ms: ${String(check)}`);
+  const begun = performance.now();
+  const longest = (): number => Math.min(200, Math.max(50, (performance.now() - begun) / 20));
+  for (let pauseMs = 2; !(await check()); pauseMs = Math.min(longest(), pauseMs * 1.2)) {
+    if (performance.now() > begun + withinMs) throw new Error(`not so within ${withinMs} ms: ${String(check)}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -9,8 +9,9 @@ interface CommandOptions {
   /** The working folder while the command runs; that of this process when absent. */
   readonly cwd?: string;
   /**
-   * Runs a command of `APART` in this process all the same: for refusals that come before it opens anything, and for
-   * `status` and `doctor` of a folder that no other process uses meanwhile.
+   * Runs a command of `APART` in this process all the same: for refusals that come before it opens anything, for
+   * `status` and `doctor` of a folder that no other process uses meanwhile, or whose store nothing in this process has
+   * opened before, and for `plugin` where the code of plugins does not change.
    */
   readonly inside?: boolean;
 }

@@ -12,6 +12,10 @@ export interface Answer {
 export interface Asked {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | Uint8Array | undefined;
+  /** Whether to make a connection for this request only, which any worker may get. */
+  readonly apart?: boolean;
+  /** Gives the request up. */
+  readonly signal?: AbortSignal;
 }
 
 /** Connections stay open for the next request, as those of `fetch` do. */
@@ -21,9 +25,14 @@ const agent = new Agent({ keepAlive: true });
  * Requests an `http:` URL of a server of this test. As `fetch` does, which takes three times the processor time, a third
  * of what tests of the API took; but follows no redirect.
  */
-export function askOnce(method: string, url: string, { headers, body }: Asked = {}): Promise<Answer> {
+export function askOnce(
+  method: string,
+  url: string,
+  { headers, body, apart = false, signal }: Asked = {},
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { method, agent, headers: { Accept: '*/*', ...headers } }, (answer) => {
+    const options = { method, agent: apart ? false : agent, headers: { Accept: '*/*', ...headers }, signal };
+    const asked = request(url, options, (answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
       answer.on('error', reject);

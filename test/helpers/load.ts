@@ -1,4 +1,5 @@
 import { request, Agent } from 'node:http';
+import type { Cluster } from './cluster.ts';
 
 /** The results of a stream of requests. */
 export interface Tally {
@@ -23,8 +24,29 @@ export interface LoadOptions {
   readonly expect: number;
   /** Whether connections are kept and used again, or each request makes one. */
   readonly keepAlive: boolean;
-  /** Milliseconds between the end of a request and the next. */
-  readonly pauseMs?: number;
+  /** Milliseconds between the end of a request and the next; asked for after each. */
+  readonly pauseMs?: () => number;
+}
+
+/** For how long after a change of the web workers requests come often: from its start until the old one drains. */
+const AFTER_CHANGE_MS = 4_000;
+const SLOW_MS = 150;
+
+/**
+ * Milliseconds between requests beside a rolling restart: few while web workers start, stop listening and close their
+ * sockets, and many while an old one only waits for connections that are idle, for more than ten seconds.
+ */
+export function pauseBeside(server: Pick<Cluster, 'pids'>, fewMs: number): () => number {
+  let [workers, changedAt, lookedAt] = ['', 0, -Infinity];
+  return () => {
+    const now = performance.now();
+    if (now - lookedAt > 100) {
+      const found = server.pids('web').join();
+      if (found !== workers) [workers, changedAt] = [found, now];
+      lookedAt = now;
+    }
+    return now - changedAt < AFTER_CHANGE_MS ? fewMs : SLOW_MS;
+  };
 }
 
 /** Sends one request after the other until stopped, each as soon as the one before was answered. */
@@ -41,7 +63,7 @@ export function startLoad(options: LoadOptions): Load {
       } catch (error) {
         tally.bad.push(error instanceof Error ? error.message : String(error));
       }
-      await new Promise((resolve) => setTimeout(resolve, options.pauseMs ?? 0));
+      await new Promise((resolve) => setTimeout(resolve, options.pauseMs?.() ?? 0));
     }
     agent.destroy();
   };

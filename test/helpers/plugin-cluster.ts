@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { type Cluster, type Folder, startCluster } from './cluster.ts';
 import { collab } from './command.ts';
+import { askOnce } from './http-client.ts';
 
 /** The answer of the API. */
 export interface ApiAnswer {
@@ -32,12 +33,11 @@ export async function startPluginCluster(
   const { url, keys, dir } = cluster;
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
     const headers = { authorization: `Bearer ${keys.secretKey}`, 'content-type': 'application/json' };
-    const answer = await fetch(`${url}/api/v1${path}`, {
-      method,
+    const { status, text } = await askOnce(method, `${url}/api/v1${path}`, {
       headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
-    return { status: answer.status, body: (await answer.json()) as ApiAnswer['body'] };
+    return { status, body: JSON.parse(text) as ApiAnswer['body'] };
   };
   await call('PUT', '/users/ann', { name: 'Ann', email: 'ann@example.com' });
   await call('PUT', '/users/bob', { name: 'Bob', email: 'bob@example.com' });

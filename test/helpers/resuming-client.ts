@@ -77,7 +77,7 @@ export class ResumingClient {
         } else if (data?.['recovered'] !== true) this.notRecovered++;
         return socket;
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }
     return null;

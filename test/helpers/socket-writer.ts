@@ -7,6 +7,8 @@ export interface SocketWriterOptions {
   readonly threadId: string;
   /** Begins the text of every comment. */
   readonly name: string;
+  /** Milliseconds between an answer and the next comment; 3 when absent. */
+  readonly pauseMs?: () => number;
 }
 
 /** A client that writes one comment after the other over its socket, and connects again when that ends. */
@@ -34,7 +36,7 @@ export class SocketWriter {
   }
 
   async #run(): Promise<void> {
-    const { url, headers, threadId, name } = this.#options;
+    const { url, headers, threadId, name, pauseMs = () => 3 } = this.#options;
     let count = 0;
     while (this.#going) {
       const socket = new TestSocket(url, { headers });
@@ -48,7 +50,7 @@ export class SocketWriter {
           else this.bad.push(error?.message ?? type);
           body = '';
           // Some writer waits for an answer at any time all the same, and the processor has time for other tests.
-          await new Promise((resolve) => setTimeout(resolve, 3));
+          await new Promise((resolve) => setTimeout(resolve, pauseMs()));
         }
         await socket.close();
       } catch {

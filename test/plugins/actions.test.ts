@@ -31,7 +31,7 @@ t.test(
       },
     });
     t.teardown(async () => {
-      await cluster.stop();
+      await cluster.kill();
       receiver.close();
     });
     const call = async (method: string, path: string, body: object): Promise<Record<string, unknown>> => {

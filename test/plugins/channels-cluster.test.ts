@@ -120,20 +120,19 @@ t.test(
 t.test('a burst of comments is posted as fast as the target takes messages, and none is lost', async (t) => {
   let accepted = 0;
   let openAt = 0;
-  const slack = await startReceiver(t, (response, { at }) => {
+  const before = slack.received.length;
+  slack.answer = (response, { at }) => {
     const taken = at >= openAt;
     if (taken) {
       accepted++;
       openAt = at + 300;
     }
     response.writeHead(taken ? 200 : 429, { 'retry-after': '0.3' }).end();
-  });
-  const { thread } = await startPluginCluster(t, [
-    { use: 'slack', allowPrivate: true, config: { targets: [{ url: slack.url }] } },
-  ]);
-  for (let i = 0; i < 8; i++) await thread(`Thread ${i}`);
+  };
+  for (let i = 0; i < 8; i++) await cluster.thread(`Thread ${i}`);
   await until(() => accepted === 8);
-  t.ok(slack.received.length < 3 * 8, 'those that wait do not ask');
+  t.ok(slack.received.length - before < 3 * 8, 'those that wait do not ask');
+  slack.answer = 200;
 });
 
 t.test('a webhook that is tried again after its user was erased has no personal data', async (t) => {

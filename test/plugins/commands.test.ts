@@ -28,17 +28,20 @@ function folder(t: Test, plugins: readonly object[]): string {
 t.test('plugins are listed and checked, and their commands run', async (t) => {
   const dir = folder(t, [{ use: good, environments: { staging: { enabled: false } } }]);
   await newFolder(dir);
-  const { items } = await collabJson<{ items: { name: string; state: string; environments: object }[] }>(t, [
-    'plugin',
-    'list',
-    '--dir',
-    dir,
-  ]);
+  const inside = true;
+  const { items } = await collabJson<{ items: { name: string; state: string; environments: object }[] }>(
+    t,
+    ['plugin', 'list', '--dir', dir],
+    { inside },
+  );
   t.match(items, [
     { name: 'good', state: 'enabled', environments: { '*': true, staging: false } },
     { name: 'webhook' },
   ]);
-  t.match((await collab(['plugin', 'check', '--dir', dir])).stdout, /good 1\.2\.3: ok\n {2}filter comment\.create/);
+  t.match(
+    (await collab(['plugin', 'check', '--dir', dir], { inside })).stdout,
+    /good 1\.2\.3: ok\n {2}filter comment\.create/,
+  );
   t.strictSame(await collabJson(t, ['good', 'list', '--env', 'default', '--dir', dir]), { items: [] });
   const unknown = await collab(['good', 'list', '--env', 'nope', '--dir', dir]);
   t.match(unknown, { code: 1, stderr: /No environment has the id or slug nope/ });
@@ -47,7 +50,7 @@ t.test('plugins are listed and checked, and their commands run', async (t) => {
     code: 2,
     stderr: /^collab: plugin web-push: config\.subject is required\n[^]*`collab plugin check --dir/,
   });
-  const check = await collab(['plugin', 'check', 'email', '--dir', dir]);
+  const check = await collab(['plugin', 'check', 'email', '--dir', dir], { inside });
   t.match(check, {
     code: 2,
     stdout:
@@ -165,7 +168,10 @@ t.test(
     );
     await run('npm', ['test'], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
     writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: [{ use: './my-plugins/index.js' }] }));
-    t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /my-plugins 0\.1\.0: ok/ });
+    t.match(await collab(['plugin', 'check', '--dir', dir], { inside: true }), {
+      code: 0,
+      stdout: /my-plugins 0\.1\.0: ok/,
+    });
     writeFileSync(
       join(dir, 'config.json'),
       /```json\n(\{\n {2}"plugins": \[\n {4}\{ "use": "\.\/my-plugins\/.*?)```/s.exec(guide)?.[1] ?? '',
@@ -174,7 +180,10 @@ t.test(
       code: 0,
       stdout: /no-phone-numbers 1\.0\.0: ok.*sms 1\.0\.0: ok.*comment-counter 1\.0\.0: ok/s,
     });
-    t.match(await collab(['plugin', 'new', 'my-plugins'], { cwd: dir }), { code: 1, stderr: /exists already/ });
-    t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir }), { code: 2, stderr: /must match/ });
+    t.match(await collab(['plugin', 'new', 'my-plugins'], { cwd: dir, inside: true }), {
+      code: 1,
+      stderr: /exists already/,
+    });
+    t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir, inside: true }), { code: 2, stderr: /must match/ });
   },
 );

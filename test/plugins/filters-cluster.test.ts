@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { wav } from '../fixtures/media.ts';
-import { collab, initFolder, stablePort, until } from '../helpers/cluster.ts';
+import { initFolder, stablePort, until } from '../helpers/cluster.ts';
+import { collabJson } from '../helpers/command.ts';
 import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
 import { TestSocket } from '../helpers/socket.ts';
@@ -47,22 +48,13 @@ async function startFiltering(t: Test): Promise<Filtering> {
       `import { deciding } from ${JSON.stringify(fixture)};\nexport default deciding('${name}', ${JSON.stringify(own)});\n`,
     );
   }
-  await collab('env', 'create', 'staging', '--dir', folder.dir);
-  const { stdout } = await collab(
-    'key',
-    'create',
-    '--env',
-    'staging',
-    '--kind',
-    'secret',
-    '--dir',
-    folder.dir,
-    '--json',
-  );
+  await collabJson(t, ['env', 'create', 'staging', '--dir', folder.dir]);
+  const key = ['key', 'create', '--env', 'staging', '--kind', 'secret', '--dir', folder.dir];
+  const { secretKey } = await collabJson<{ secretKey: string }>(t, key);
   return {
     cluster: await startPluginCluster(t, folder),
     metricsPort,
-    stagingKey: (JSON.parse(stdout) as { secretKey: string }).secretKey,
+    stagingKey: secretKey,
   };
 }
 

@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { collab, startCluster, until } from '../helpers/cluster.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { collab } from '../helpers/command.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plugins/${name}.mjs`, import.meta.url));
@@ -44,17 +45,16 @@ t.test(
       60_000,
     );
     await until(counted);
-    t.match(JSON.parse((await collab('status', '--dir', cluster.dir, '--json')).stdout), {
+    // Nothing in this process has opened the store of the server.
+    const status = (...options: string[]): ReturnType<typeof collab> =>
+      collab(['status', '--dir', cluster.dir, ...options], { inside: true });
+    t.match(JSON.parse((await status('--json')).stdout), {
       ready: true,
       missingPlugins: 2,
     });
-    t.match(
-      (await collab('status', '--dir', cluster.dir)).stdout,
-      'Warning: the server runs without 2 of the plugins of the configuration. Run',
-    );
+    t.match((await status()).stdout, 'Warning: the server runs without 2 of the plugins of the configuration. Run');
     rmSync(join(loads, 'loaded'));
-    process.env['LOADS_FOLDER'] = loads;
-    const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');
+    const { code, stdout } = await collab(['doctor', '--dir', cluster.dir, '--json'], { env: { LOADS_FOLDER: loads } });
     const { checks } = JSON.parse(stdout) as {
       checks: { name: string; level: string; finding: string; remedy: string | null }[];
     };

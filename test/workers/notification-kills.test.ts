@@ -48,7 +48,7 @@ t.test(
           await ask(cluster, 'PATCH', `/comments/${comment.id}`, { body: 'edited', mentions: [pick(USERS, n + 1)] });
         if (n % 11 === 0) await ask(cluster, 'DELETE', `/comments/${comment.id}`);
         // Leaves a busy machine time to handle what was written.
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await new Promise((resolve) => setTimeout(resolve, 40));
       }
     };
     for (let kills = 0; kills < KILLS;) {
@@ -58,7 +58,7 @@ t.test(
       for (const end = Math.min(KILLS, kills + KILLS_PER_START); kills < end; kills++) {
         // Some notifications after each start, so that the kill comes in the middle of the work; sometimes none, as it
         // begins.
-        const enough = (await unreadOfEve(cluster)) + Math.floor(Math.random() * 100);
+        const enough = (await unreadOfEve(cluster)) + Math.floor(Math.random() * 30);
         await until(async () => pids('background').length === 1 && (await unreadOfEve(cluster)) >= enough, TIMEOUT_MS);
         for (const pid of pids('background')) process.kill(pid, 'SIGKILL');
       }

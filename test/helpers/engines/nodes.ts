@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { type Cluster, type Keys, startCluster } from '../cluster.ts';
-import { init } from '../new-folder.ts';
+import type { InitOutput } from '../cli.ts';
+import { collab } from '../command.ts';
+import { addCodeCaches } from '../new-folder.ts';
 
 /** The engines that nodes share, as options of config.json. */
 export interface Engines {
@@ -55,7 +57,10 @@ export async function startNodes(
   { count = 3, config = {}, env = {} }: NodesOptions = {},
 ): Promise<Nodes> {
   const dirs = Array.from({ length: count }, () => nodeFolder(t, engines, config));
-  const keys = await init(dirs[0] ?? '');
+  const made = await collab(['init', '--dir', dirs[0] ?? '', '--json']);
+  if (made.code !== 0) throw new Error(`collab init failed (${made.code}): ${made.stderr}`);
+  const keys = JSON.parse(made.stdout) as InitOutput;
+  for (const dir of dirs) await addCodeCaches(dir);
   const all: Cluster[] = [];
   t.teardown(() => Promise.all(all.map((node) => node.kill())));
   const start = (dir: string, port = 0, program?: string): Promise<Cluster> =>
