@@ -191,6 +191,8 @@ const docs = build({
   ],
   outdir: join(outdir, 'docs'),
   loader: { '.html': 'copy', '.svg': 'copy', '.css': 'copy', '.js': 'copy', '': 'copy' },
+  bundle: true,
+  format: 'iife',
   minify: true,
   platform: 'browser',
   target: 'es2022',
