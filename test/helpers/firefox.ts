@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import WebSocket from 'ws';
@@ -10,6 +11,28 @@ const program = '/usr/bin/firefox-esr';
 /** Why tests in Firefox cannot run here; false if they can, or must (`REQUIRE_BROWSER`, set by .ci/run). */
 export const firefoxSkipReason: string | false =
   existsSync(program) || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Firefox here (${program})`;
+
+/** What takes processor time beside the page: services of Mozilla, processes in reserve, animations. */
+const preferences: Readonly<Record<string, string | number | boolean>> = {
+  'app.normandy.enabled': false,
+  'app.update.disabledForTesting': true,
+  'browser.newtabpage.enabled': false,
+  'browser.safebrowsing.downloads.enabled': false,
+  'browser.safebrowsing.malware.enabled': false,
+  'browser.safebrowsing.phishing.enabled': false,
+  'browser.search.update': false,
+  'browser.startup.homepage_override.mstone': 'ignore',
+  'browser.startup.page': 0,
+  'datareporting.policy.dataSubmissionEnabled': false,
+  'dom.ipc.processCount': 1,
+  'dom.ipc.processPrelaunch.enabled': false,
+  'extensions.update.enabled': false,
+  'network.captive-portal-service.enabled': false,
+  'network.connectivity-service.enabled': false,
+  'services.settings.server': 'data:,',
+  'toolkit.telemetry.enabled': false,
+  'ui.prefersReducedMotion': 1,
+};
 
 /** A tab of Firefox, driven by WebDriver BiDi: playwright-core drives only a Firefox of its own. */
 export interface FirefoxPage {
@@ -31,6 +54,8 @@ interface Answer {
 /** Starts Firefox with a new profile. It ends with the test. */
 export async function openFirefox(t: Test): Promise<FirefoxPage> {
   const profile = tempFolder(t);
+  const lines = Object.entries(preferences).map((entry) => `user_pref(${JSON.stringify(entry).slice(1, -1)});\n`);
+  writeFileSync(join(profile, 'user.js'), lines.join(''));
   const args = ['--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0', 'about:blank'];
   const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
