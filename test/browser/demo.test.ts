@@ -69,8 +69,9 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
   );
 
   await t.test('on a phone every entry of the navigation is in sight', async (t) => {
+    const phone = await openPage(t, await browser.newContext({ viewport }), cluster.url);
     for (const width of [375, 320]) {
-      const phone = await openPage(t, await browser.newContext({ viewport: { width, height: 700 } }), cluster.url);
+      await phone.setViewportSize({ width, height: 700 });
       const frame = phone.frameLocator('[title="The page as Ann"]');
       await frame.locator('.toolbar').waitFor();
       const pane = await phone.locator('[title="The page as Ann"]').boundingBox();
@@ -81,8 +82,8 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
           `${await link.innerText()} in a window ${width} wide`,
         );
       }
-      await phone.context().close();
     }
+    await phone.close();
   });
 
   await t.test('a reply, an edit, a resolve and a reopen reach the other page', async (t) => {

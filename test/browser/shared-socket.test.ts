@@ -105,7 +105,7 @@ async function allEqual(t: Test, cluster: Cluster, tabs: readonly Page[]): Promi
 
 t.test('the tabs of a browser share a connection', { skip: skipReason }, async (t) => {
   const { cluster, restart, serverConnections } = await start(t);
-  const browser = await openBrowser(t);
+  const browser = await openBrowser(t, { ownProcesses: true });
   const context = await browser.newContext();
   let tabs = [
     await openTab(t, context, cluster()),
@@ -217,7 +217,7 @@ t.test('the tabs of a browser share a connection', { skip: skipReason }, async (
 
 t.test('widgets with share-connection have one connection', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
-  const context = await (await openBrowser(t)).newContext();
+  const context = await (await openBrowser(t)).ownContext();
   await context.addInitScript(`
     globalThis.own = 0;
     globalThis.WebSocket = class extends WebSocket { constructor(...args) { super(...args); own++; this.addEventListener('close', () => own--); } };`);

@@ -15,7 +15,9 @@ const picture = (name: string): string =>
 t.test('what the widget shows beside the page', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
-  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
+  const context = await (
+    await openBrowser(t)
+  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'no-preference' });
   const page = await openPage(t, context, await servePage(t, cluster, table));
   await live(page);
   /** Waits until an expression is true in the page, in which `root` is the shadow root of the widget. */

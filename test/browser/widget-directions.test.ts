@@ -19,7 +19,9 @@ const strings = {
 t.test('names in sentences that run in the other direction', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
   const browser = await openBrowser(t);
-  const bob = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'bob');
+  const viewport = { width: 1200, height: 900 };
+  const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob');
+  const ann = await openDemo(t, await browser.newContext({ viewport }), cluster, 'ann');
 
   /**
    * Waits until pieces of one text of the widget stand in this order, from left to right; the order at last, if not.
@@ -95,13 +97,8 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
           position: { x: 0.5, y: 0.2 },
         })
       ).json()) as { thread: { id: string } };
-      const ann = await openDemo(
-        t,
-        await browser.newContext({ viewport: { width: 1200, height: 900 } }),
-        cluster,
-        'ann',
-      );
-      await api(cluster, 'PUT', '/users/bob', { name });
+      await ann.reload();
+      await live(ann);
       await ann.evaluate(
         `document.documentElement.dir = '${dir}'; Object.assign(document.querySelector('collab-comments'), { strings: ${JSON.stringify(texts)} })`,
       );
@@ -126,7 +123,6 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       t.same(await order(ann, '.toast p', refused), refused, 'the message');
       await popover(bob).getByRole('button', { name: 'Resolve' }).click();
       t.same(await order(ann, '.popover .tag', resolved), resolved, 'who resolved it');
-      await ann.context().close();
       await api(cluster, 'DELETE', `/threads/${thread.id}`);
     });
   }
@@ -143,7 +139,8 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
     ).json()) as { thread: { id: string } };
     await pin(bob, 'By a long name').click();
     await popover(bob).getByRole('button', { name: 'Resolve' }).click();
-    const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+    await ann.reload();
+    await live(ann);
     await ann.evaluate(`document.querySelector('collab-comments').togglePanel(true)`);
     await ann.locator('.panel').getByRole('radio', { name: 'Resolved' }).click();
     await ann.locator('.panel .item', { hasText: 'By a long name' }).click();
@@ -165,7 +162,6 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       })()`);
     for (const selector of ['.popover h2 .named', '.popover .tag .named', '.comment .name'])
       t.same(await seen(selector), [true, false], `the beginning is seen, and not the end: ${selector}`);
-    await ann.context().close();
     await api(cluster, 'DELETE', `/threads/${thread.id}`);
   });
 
@@ -178,12 +174,9 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
       const { thread } = (await (
         await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body, position: { x: 0.5, y: 0.2 } })
       ).json()) as { thread: { id: string } };
-      const ann = await openDemo(
-        t,
-        await browser.newContext({ viewport: { width: 1200, height: 900 } }),
-        cluster,
-        'ann',
-      );
+      await ann.setViewportSize(viewport);
+      await ann.reload();
+      await live(ann);
       await pin(ann, body.slice(0, 12)).waitFor();
       await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
       for (const [dir, width] of [
@@ -207,7 +200,6 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
         })()`;
         t.same(await ann.evaluate(covered), [], `${dir} ${width}: ${body.slice(0, 12)}`);
       }
-      await ann.context().close();
       await api(cluster, 'DELETE', `/threads/${thread.id}`);
     }
   });

@@ -44,10 +44,9 @@ t.test('what two users do on one page', { skip: skipReason }, async (t) => {
   };
 
   await t.test('the other user is shown while they are there', async () => {
-    const other = await browser.newContext({ viewport });
-    await openDemo(t, other, cluster, 'bob');
+    const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob');
     await ann.getByRole('img', { name: 'Online now: Bob' }).waitFor();
-    await other.close();
+    await bob.close();
     await ann.getByRole('img', { name: 'Online now: Bob' }).waitFor({ state: 'detached' });
   });
 

@@ -39,9 +39,7 @@ t.test('the inbox of the widget', { skip: skipReason }, async (t) => {
   const attributes = `base-url="${cluster.url}" publishable-key="${cluster.keys.publishableKey}" room="own" token="${token}" push-worker="/push-worker.js"`;
   const html = `<!doctype html><html lang="en"><title>Own</title><script type="module" src="${cluster.url}/widget.js"></script><body><main><h1>Orders</h1></main><collab-comments ${attributes}></collab-comments>`;
   const address = await serveHtml(t, html, { 'Content-Security-Policy': policyFor(cluster.url) });
-  const context = await (
-    await openBrowser(t)
-  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
+  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const open = async (path = ''): Promise<Page> => {
     const page = await openPage(t, context, address + path);
     await live(page);

@@ -11,7 +11,9 @@ async function openThread(
   cluster: Cluster,
   bodies: readonly string[],
 ): Promise<Page> {
-  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
+  const context = await (
+    await openBrowser(t)
+  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'no-preference' });
   const page = await openDemo(t, context, cluster, 'ann');
   const [body, ...replies] = bodies;
   const { thread } = (await (

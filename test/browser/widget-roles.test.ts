@@ -18,9 +18,7 @@ import {
 
 t.test('the widget shows what the role of the user may do', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
-  const context = await (
-    await openBrowser(t)
-  ).newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' });
+  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const create = async (
     body: string,
     x: number,

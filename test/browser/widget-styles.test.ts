@@ -1,4 +1,4 @@
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { until } from '../helpers/cluster.ts';
@@ -23,17 +23,17 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
   ])
     await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId, body, mentions: ['ann'] });
 
-  const opened: BrowserContext[] = [];
+  const viewport = { width: 1200, height: 900 };
+  const contexts = {
+    light: await browser.newContext({ viewport }),
+    dark: await browser.newContext({ viewport, colorScheme: 'dark' }),
+  };
+  const opened: Page[] = [];
 
   /** A page with the thread and the panel open. */
   async function open(body: string, attributes = '', colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
-    const context = await browser.newContext({
-      viewport: { width: 1200, height: 900 },
-      colorScheme,
-      reducedMotion: 'reduce',
-    });
-    opened.push(context);
-    const page = await openPage(t, context, await servePage(t, cluster, body, attributes));
+    const page = await openPage(t, contexts[colorScheme], await servePage(t, cluster, body, attributes));
+    opened.push(page);
     await live(page);
     await page.locator('collab-comments .pin').first().waitFor();
     await page.evaluate(
@@ -51,7 +51,7 @@ t.test('the styles of the widget', { skip: skipReason }, async (t) => {
     );
 
   const closePages = async (): Promise<void> => {
-    for (const context of opened.splice(0)) await context.close();
+    for (const page of opened.splice(0)) await page.close();
   };
 
   await t.test('rules of the page for every element do not reach into it', async (t) => {

@@ -11,12 +11,7 @@ const longName = 'Maximiliane Schmidt-Oberhäuser von und zu Hohenstein';
 t.test('an open thread and the list of threads', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
   const browser = await openBrowser(t);
-  const page = await openDemo(
-    t,
-    await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: 'reduce' }),
-    cluster,
-    'ann',
-  );
+  const page = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
   await api(cluster, 'PUT', '/users/max', { name: longName });
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
   const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression));
@@ -176,7 +171,7 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
   });
 
   await t.test('a thread that the page opens before the room is loaded is open once it is', async (t) => {
-    const context = await browser.newContext();
+    const context = await browser.ownContext();
     await context.addInitScript(`new MutationObserver((_, observer) => {
       const widget = document.querySelector('collab-comments');
       if (widget === null) return;

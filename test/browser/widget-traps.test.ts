@@ -9,7 +9,7 @@ import { comment, field, live, openPage, pin, popover } from '../helpers/widget-
 t.test('in the widget on a page that traps the focus in a dialog', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
   const html = await readFile(new URL('pages/traps.html', import.meta.url), 'utf8');
-  const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
+  const context = await (await openBrowser(t)).newContext();
   const page = await openPage(t, context, await servePage(t, cluster, html));
   await live(page);
   await comment(page, '#title', 'First');

@@ -24,7 +24,7 @@ const AREA = `${ROOT}.querySelector('.popover .composer textarea')`;
 t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
   const cluster = await demoServer(t);
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });
-  const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
+  const context = await (await openBrowser(t)).newContext();
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   // The pictures that are pasted are none.
   const page = await openPage(t, context, await servePage(t, cluster, SHORTCUTS), /status of 400/);

@@ -16,8 +16,14 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
   await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
   const browser = await openBrowser(t);
   const viewport = { width: 1200, height: 900 };
-  const ann = await openDemo(t, await browser.newContext({ viewport }), cluster, 'ann', /status of 413/);
-  const bob = await openDemo(t, await browser.newContext({ viewport, colorScheme: 'dark' }), cluster, 'bob');
+  const reducedMotion = 'no-preference';
+  const ann = await openDemo(t, await browser.newContext({ viewport, reducedMotion }), cluster, 'ann', /status of 413/);
+  const bob = await openDemo(
+    t,
+    await browser.newContext({ viewport, reducedMotion, colorScheme: 'dark' }),
+    cluster,
+    'bob',
+  );
 
   await t.test(
     'a pin stays on its element while the page changes, and is listed when the element is gone',
@@ -183,12 +189,7 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
     async (t) => {
       const phone = await openDemo(
         t,
-        await browser.newContext({
-          viewport: { width: 390, height: 780 },
-          hasTouch: true,
-          isMobile: true,
-          reducedMotion: 'reduce',
-        }),
+        await browser.newContext({ viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }),
         cluster,
         'ann',
       );
@@ -243,7 +244,8 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
         'Content-Security-Policy': `default-src 'none'; script-src ${cluster.url}; connect-src ${cluster.url} ${cluster.url.replace('http', 'ws')}; img-src blob:; style-src 'self'; frame-src *`,
       };
       const strict = await serveHtml(t, html(element(session.publishableKey, session.token)), policy);
-      const page = await openPage(t, await browser.newContext({ viewport }), strict);
+      const context = await browser.newContext({ viewport });
+      const page = await openPage(t, context, strict);
       await live(page);
       await comment(page, '#title', 'Under a strict policy');
       const outer = await serveHtml(
@@ -251,18 +253,14 @@ t.test('the widget in a browser', { skip: skipReason }, async (t) => {
         `<!doctype html><title>Outer</title><iframe src="${strict}" width="900" height="700" title="inner"></iframe>`,
         policy,
       );
-      const framed = await openPage(t, await browser.newContext({ viewport }), outer);
+      const framed = await openPage(t, context, outer);
       await framed.frameLocator('iframe').locator('.pin').waitFor();
 
       for (const [key, token, expected] of [
         ['pk_wrong', session.token, 'This page’s key is not valid'],
         [session.publishableKey, 'not.a.token', 'Your sign-in was not accepted'],
       ] as const) {
-        const refused = await openPage(
-          t,
-          await browser.newContext({ viewport }),
-          await serveHtml(t, html(element(key, token)), policy),
-        );
+        const refused = await openPage(t, context, await serveHtml(t, html(element(key, token)), policy));
         await refused.getByText(expected).waitFor();
         await refused.close();
       }

@@ -92,7 +92,10 @@ export async function violations(page: Page): Promise<string[]> {
       .filter((animation) => Number.isFinite(animation.effect?.getComputedTiming().endTime))
       .map((animation) => animation.finished.catch(() => {})),
   )`);
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
+  // What passes is named by one element each.
+  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => ({ violations }))",
+  );
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
 }
 
