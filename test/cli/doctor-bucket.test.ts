@@ -3,15 +3,16 @@ import { join } from 'node:path';
 import t from 'tap';
 import { S3Server } from '../doubles/s3/server.ts';
 import { picture } from '../fixtures/media.ts';
-import { collab, startServer } from '../helpers/cli.ts';
-import { init } from '../helpers/new-folder.ts';
+import { startServer } from '../helpers/cli.ts';
+import { collab } from '../helpers/command.ts';
+import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { userToken } from '../helpers/user-token.ts';
 
 t.test('files that a bucket has lost, as after the restore of an older one', { timeout: 120_000 }, async (t) => {
   const [s3, dir] = [await S3Server.start(t), tempFolder(t)];
   const { env, ...blobs } = s3.options;
-  const keys = await init(dir);
+  const keys = await newFolder(dir);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ blobs, storage: { minFreeMb: 0 } }));
   const start = () => startServer(t, dir, ['--workers', '1'], { env });
   let server = await start();
@@ -41,7 +42,8 @@ t.test('files that a bucket has lost, as after the restore of an older one', { t
 
   t.same(await read(lost), [404, 404], 'a thumbnail is not waited for');
   t.same(await read(bare), [200, 200], 'a lost thumbnail is made again');
-  const doctor = await collab(['doctor', '--deep', '--dir', dir], { env });
+  // In this process, which has not opened the store before.
+  const doctor = await collab(['doctor', '--deep', '--dir', dir], { env, inside: true });
   t.equal(doctor.code, 1);
   t.match(doctor.stdout, `1 of 3 files are missing in the bucket, such as ${lost}`);
   t.match(doctor.stdout, `${lost} is missing\n`);
@@ -55,6 +57,6 @@ t.test('files that a bucket has lost, as after the restore of an older one', { t
   await server.end();
   server = await start();
   for (const id of [lost, bare, changed]) t.same(await read(id), [200, 200], 'back with their bytes');
-  t.match(await collab(['doctor', '--deep', '--dir', dir], { env }), { code: 0 });
   t.equal(await server.end(), 0);
+  t.match(await collab(['doctor', '--deep', '--dir', dir], { env, inside: true }), { code: 0 });
 });

@@ -12,18 +12,17 @@ import { freePort, skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder } from '../helpers/engines/nodes.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
-import { init } from '../helpers/new-folder.ts';
+import { init, newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const PASSWORD = 'sesame-47';
 const AWS = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: PASSWORD };
 
-/** Commands in processes of their own, once for each engine: the others in this one, which takes a tenth of the time. */
-const apart =
+/** Commands in this process, which takes a tenth of the time. Refusals of `start` as a process are in `start.test.ts`. */
+const inside =
   (env: Record<string, string> = {}) =>
   (args: readonly string[]) =>
-    collab(args, { env });
-const inside = (args: readonly string[]) => collabInside(args, { inside: true });
+    collabInside(args, { inside: true, env });
 
 /** `start` and `doctor` name the option in one line, and what to do, without the password. */
 async function isRefused(
@@ -53,8 +52,8 @@ t.test('PostgreSQL', { skip: skipWithout('openssl', ...POSTGRES) }, async (t) =>
   const trusting = (cert: Certificate): string => url(`&sslrootcert=${cert.cert}`);
 
   const says = /store\.url: PostgreSQL at localhost:\d+\/collab .*certificate that does not verify .*set sslrootcert/;
-  await isRefused(t, nodeFolder(t, { store: { url: url('') } }), says, apart());
-  await isRefused(t, nodeFolder(t, { store: { url: trusting(wrong) } }), says, inside);
+  await isRefused(t, nodeFolder(t, { store: { url: url('') } }), says, inside());
+  await isRefused(t, nodeFolder(t, { store: { url: trusting(wrong) } }), says, inside());
 
   await t.test('a certificate that is replaced beside a node: 503 until it verifies again', async (t) => {
     const dir = nodeFolder(t, { store: { url: trusting(right) } });
@@ -79,7 +78,7 @@ t.test('PostgreSQL', { skip: skipWithout('openssl', ...POSTGRES) }, async (t) =>
     t.notMatch(server.errors(), PASSWORD);
   });
   useCertificate(postgres, wrong);
-  await isRefused(t, nodeFolder(t, { store: { url: trusting(wrong) } }), says, inside);
+  await isRefused(t, nodeFolder(t, { store: { url: trusting(wrong) } }), says, inside());
 });
 
 t.test('Redis', { skip: skipWithout('openssl', ...POSTGRES, ...REDIS) }, async (t) => {
@@ -93,7 +92,7 @@ t.test('Redis', { skip: skipWithout('openssl', ...POSTGRES, ...REDIS) }, async (
     // A certificate of nobody who is known, and one that is trusted and has another name.
     const ca = host === 'localhost' ? '' : `?ca=${cert}`;
     const shared = { url: `rediss://:${PASSWORD}@localhost:${port}/0${ca}` };
-    await isRefused(t, nodeFolder(t, { store: { url: postgres.url }, shared }), says, ca === '' ? apart() : inside);
+    await isRefused(t, nodeFolder(t, { store: { url: postgres.url }, shared }), says, inside());
   }
 });
 
@@ -105,12 +104,12 @@ t.test('S3', { skip: skipWithout('openssl') }, async (t) => {
     await once(server.listen(0), 'listening');
     t.teardown(() => server.close());
     const { port } = server.address() as AddressInfo;
-    const env = host === 'localhost' ? AWS : { ...AWS, NODE_EXTRA_CA_CERTS: cert };
     const blobs = { url: 's3://files/prefix', endpoint: `https://localhost:${port}`, pathStyle: true };
     const dir = tempFolder(t);
-    await init(dir);
+    await newFolder(dir);
     writeFileSync(join(dir, 'config.json'), JSON.stringify({ blobs, storage: { minFreeMb: 0 } }));
     // Node.js reads the variable as it starts.
-    await isRefused(t, dir, says, apart(env));
+    const apart = (args: readonly string[]) => collab(args, { env: { ...AWS, NODE_EXTRA_CA_CERTS: cert } });
+    await isRefused(t, dir, says, host === 'localhost' ? inside(AWS) : apart);
   }
 });

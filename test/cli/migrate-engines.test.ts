@@ -4,7 +4,7 @@ import t from 'tap';
 import { openPostgresStore } from '../../src/adapters/postgres/store/store.ts';
 import { openS3Blobs } from '../../src/adapters/s3/open.ts';
 import { S3Server } from '../doubles/s3/server.ts';
-import { collab } from '../helpers/cli.ts';
+import { collab } from '../helpers/command.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { contentOf } from '../helpers/data-content.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';

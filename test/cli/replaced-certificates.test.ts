@@ -19,7 +19,7 @@ import { freePort, skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder } from '../helpers/engines/nodes.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
-import { init } from '../helpers/new-folder.ts';
+import { init, newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { userToken } from '../helpers/user-token.ts';
 
@@ -127,7 +127,7 @@ t.test('a bucket beside a node', { skip: skipWithout('openssl'), timeout: 120_00
   const tls = await startTls(t, s3.port, right);
   const blobs = { url: 's3://test-bucket/files', endpoint: `https://localhost:${tls.port}`, region: 'garage' };
   const dir = tempFolder(t);
-  const keys = await init(dir);
+  const keys = await newFolder(dir);
   writeFileSync(
     join(dir, 'config.json'),
     JSON.stringify({ blobs: { ...blobs, pathStyle: true }, storage: { minFreeMb: 0 } }),

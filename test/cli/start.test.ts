@@ -111,7 +111,7 @@ t.test('a later start has the same keys, and what it leaves behind when it is ki
     core: killed.ready.core,
   });
   await killed.end('SIGKILL');
-  t.match(await collabJson(t, ['status', '--dir', dir], { code: 3 }), { running: false, address: null });
+  t.match(await collabJson(t, ['status', '--dir', dir], { code: 3, inside: true }), { running: false, address: null });
 });
 
 t.test('a later start prints the command that creates another key, which works when pasted', async (t) => {
@@ -276,7 +276,9 @@ t.test(
     };`;
     const dir = join(tempFolder(t), 'new');
     const run = async () =>
-      collabApart(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
+      collabApart(['start', '--port', '0', '--dir', dir, '--workers', '1'], {
+        env: { ...importing(corrupting), COLLAB_CORE: 'uws' },
+      });
     const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Set core to auto [^\\n]*\\n$';
     t.match(await run(), {
       code: 1,

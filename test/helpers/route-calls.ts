@@ -1,11 +1,15 @@
 import { authenticateAdmin, login } from '../../src/domain/admins/admin-sessions.ts';
 import { createAdmin } from '../../src/domain/admins/admins.ts';
+import type { BackendActor } from '../../src/domain/access/actor.ts';
+import { createComment } from '../../src/domain/comments/comments.ts';
+import { createThread } from '../../src/domain/comments/threads.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { putUser } from '../../src/domain/users/users.ts';
 import { API_PREFIX } from '../../src/http/api/api-prefix.ts';
 import type { Route } from '../../src/http/api/route.ts';
 import type { Service, Tenant } from './service.ts';
-import { addComment, addThread, addUser, done } from './writer.ts';
+import { done } from './writer.ts';
 
 /** What a tenant holds that the paths and bodies of routes can name: parameter of the path -> id. */
 export type Seeds = Readonly<Record<string, string>>;
@@ -126,26 +130,42 @@ const serverMade = /:(?!roomId|userId)\w+/;
 /** Paths that end in an id of the caller's choice: one record, which has to be there unless it is PUT. */
 const chosenRecord = /\/:(?:roomId|userId)$/;
 
-/** Makes a room, a thread, a comment and a user in a tenant, and what the path of the route names besides. */
+/**
+ * Makes a room, a thread, a comment and a user in a tenant, and what the path of the route names besides. Not by
+ * requests, which would be half of those of some tests.
+ */
 export async function seedFor(
   route: Pick<Route, 'path'>,
   tenant: Tenant,
   marker = `seed ${(made.seeds += 1)}`,
 ): Promise<Seeds> {
   const userId = `user of ${marker}`;
-  await addUser(tenant, userId, {
+  const roomId = `room of ${marker}`;
+  const { ctx } = tenant.service;
+  const { environment } = tenant;
+  const actor: BackendActor = {
+    kind: 'backend',
+    environment,
+    keyId: 'key_seeds',
+    scope: 'full',
+    rooms: null,
+    via: 'rest',
+  };
+  await putUser(ctx, actor, userId, {
     name: `Name of ${marker}`,
     email: `${marker.replaceAll(' ', '-')}@example.com`,
     metadata: { note: `fact of ${marker}` },
   });
-  const roomId = `room of ${marker}`;
-  const thread = await addThread(tenant, roomId, {
+  const opening = {
     userId,
     body: `text of ${marker}`,
     mentions: [userId],
     metadata: { note: `fact of ${marker}` },
-  });
-  const comment = await addComment(tenant, thread.id, { userId, body: `reply of ${marker}` });
+  };
+  const created = await createThread(ctx, actor, roomId, opening, null);
+  const { thread } = JSON.parse(created.body) as { thread: { id: string } };
+  const answered = await createComment(ctx, actor, thread.id, { userId, body: `reply of ${marker}` }, null);
+  const { comment } = JSON.parse(answered.body) as { comment: { id: string } };
   if (route.path.startsWith('/admin')) await adminSession(tenant.service);
   let seeds: Seeds = { roomId, threadId: thread.id, commentId: comment.id, userId };
   for (const name of parametersOf(route.path)) {
