@@ -92,13 +92,13 @@ t.test('a JPEG is read at most twice, whatever it is filled with', async (t) => 
     };
   };
   const plain = await picture(300, 200).jpeg().toBuffer();
-  const fillBytes = Buffer.alloc(9_900_000, 0xff);
-  const segments = Buffer.alloc(9_900_000, Buffer.from('ffe00002', 'hex'));
+  const fillBytes = Buffer.alloc(3_900_000, 0xff);
+  const segments = Buffer.alloc(3_900_000, Buffer.from('ffe00002', 'hex'));
   for (const [name, filling] of Object.entries({ fillBytes, segments })) {
     const filled = Buffer.concat([plain.subarray(0, 2), filling, plain.subarray(2)]);
     t.ok(await imageOf(counted(Buffer.concat([filled, Buffer.from('more')]))), name);
     t.ok(read < 2.2 * filled.length, `${read} bytes`);
-    t.equal(await imageOf(counted(filled.subarray(0, 9_000_000))), null, `${name}, without a scan`);
+    t.equal(await imageOf(counted(filled.subarray(0, 3_000_000))), null, `${name}, without a scan`);
     t.ok(read < 2.2 * filled.length, `${read} bytes`);
   }
   const trailed = Buffer.concat([plain.subarray(0, -2), Buffer.alloc(9_900_000)]);
@@ -139,7 +139,7 @@ t.test('a GIF has the size that its header states, if its frames are not larger'
 });
 
 t.test('images of different owners are decoded in turn, and small ones do not wait for large ones', async (t) => {
-  const large = await picture(4_000, 4_000).png({ compressionLevel: 1 }).toBuffer();
+  const large = await picture(3_000, 3_000).png({ compressionLevel: 1 }).toBuffer();
   const middle = await picture(2_000, 1_500).png().toBuffer();
   const order: string[] = [];
   const look = async (name: string, image: MediaFile): Promise<void> => {
@@ -147,7 +147,7 @@ t.test('images of different owners are decoded in turn, and small ones do not wa
     order.push(name);
   };
   await imageOf(file(middle));
-  const flood = Array.from({ length: 12 }, () => look('large', file(large, 'ann')));
+  const flood = Array.from({ length: 9 }, () => look('large', file(large, 'ann')));
   await Promise.all([
     look('small', file(await picture(9, 9).png().toBuffer(), 'bob')),
     look('middle', file(middle, 'bob')),

@@ -4,6 +4,7 @@ import { Connection } from '../../src/adapters/redis/connection.ts';
 import { openRedisShared } from '../../src/adapters/redis/open.ts';
 import { LEASE_MS } from '../../src/ports/shared.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import { anyCharacter } from '../helpers/any-character.ts';
 import { skipWithout } from '../helpers/engines/instance.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
 
@@ -17,7 +18,7 @@ const text = fc.oneof(
     ...['', 'x', 'nan', 'inf', '-inf', '1e300', '-1', '0x10', '9'.repeat(30), '9007199254740991', '0 0', '1 1 1 w x'],
     ...['1 9007199254740991', '9007199254740991 1', `9 ${'9'.repeat(30)}`, '0 0 5', '7 nan', 'x'.repeat(100_000)],
   ),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
 );
 const field = fc.oneof(fc.constantFrom('k', 'w', 'n', 'ow', 'e1', 'e9'), text);
 /** Commands that write a value of any type to a key. */

@@ -16,6 +16,7 @@ import {
   type Seeds,
   titleOf,
 } from '../helpers/route-calls.ts';
+import { anyCharacter } from '../helpers/any-character.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { startService } from '../helpers/service.ts';
 
@@ -29,9 +30,9 @@ const service = await startService(t);
 const tenant = await service.tenant('properties', { requireKnownUsers: false });
 
 const hazards = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'length', '', 'id', 'then'];
-const anyJson = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' });
+const anyJson = fc.jsonValue({ maxDepth: 3, stringUnit: anyCharacter });
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: anyCharacter, maxLength: 200 }),
   fc.constantFrom(
     ...hazards,
     '\ud800',
@@ -165,7 +166,7 @@ for (const route of apiRoutes) {
 /** A text with a piece of it cut out, and something else in its place. */
 function damaged(text: string): fc.Arbitrary<string> {
   return fc
-    .tuple(fc.nat(text.length), fc.nat(8), fc.string({ unit: 'binary', maxLength: 4 }))
+    .tuple(fc.nat(text.length), fc.nat(8), fc.string({ unit: anyCharacter, maxLength: 4 }))
     .map(([at, length, other]) => text.slice(0, at) + other + text.slice(at + length));
 }
 
