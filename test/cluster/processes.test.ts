@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { lockHolder } from '../../src/cluster/data-folder-lock.ts';
 import { type Cluster, collab, type Folder, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
@@ -213,6 +214,8 @@ t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and e
   server.signal('SIGTERM');
   t.equal((await socket.closed).code, 1012);
   await until(() => refusesConnections(server));
+  // Longer than any other step of a stop waits for a request.
+  await delay(1_000);
   await finish();
   const answer = await connection.answer();
   t.equal(answer.status, 201);

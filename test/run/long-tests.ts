@@ -42,12 +42,11 @@ export const LONG_TESTS: ReadonlySet<string> = new Set(
     'cli/ownership',
     'cluster/migrate',
 
-    // Plugins that are missing, refused, stuck or slow. Also: plugins/failed-load, plugins/loading, plugins/host.
+    // Plugins that are missing, refused, stuck or slow. Also: plugins/optional-plugin, plugins/failed-load, plugins/jobs.
     'plugins/bad-plugins',
     'plugins/channels-cluster',
     'plugins/isolation',
     'plugins/missing-plugins',
-    'plugins/optional-plugin',
     'plugins/refused-plugins',
 
     // Other browsers, and pages beside the widget. Also: browser/demo and browser/widget*.
