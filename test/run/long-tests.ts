@@ -7,10 +7,14 @@ export const LONG_TESTS: ReadonlySet<string> = new Set(
   [
     // Processes that are killed, stopped or replaced under load. Also: cluster/crash, cluster/drain, cluster/processes,
     // cluster/two-workers, adapters/lmdb-crash.
+    'adapters/killed-export',
+    'adapters/killed-key-rotation',
     'cluster/code-cache',
     'cluster/hung',
     'cluster/node-core',
+    'cluster/presence',
     'cluster/roll',
+    'cluster/stopped-holder',
     'plugins/webhook-kills',
     'workers/notification-kills',
 
@@ -20,10 +24,18 @@ export const LONG_TESTS: ReadonlySet<string> = new Set(
     'cluster/full-disk',
     'cluster/io-error',
 
-    // Several nodes. Also: cluster/nodes, cluster/same-answers, the conformance of each engine in adapters.
+    // Several nodes. Also: cluster/nodes, cluster/same-answers, adapters/postgres-store, -schema and -bus, and
+    // adapters/redis-conformance.
+    'adapters/fallback-shared',
+    'adapters/postgres-bus-faults',
+    'adapters/postgres-clocks',
+    'adapters/postgres-foreign-rows',
     'adapters/postgres-pooled-store',
     'adapters/postgres-restarts',
+    'adapters/postgres-shared-faults',
+    'adapters/redis-faults',
     'adapters/redis-foreign-values',
+    'adapters/redis-opening',
     'browser/nodes',
     'cli/engine-certificates',
     'cli/replaced-certificates',
@@ -45,14 +57,18 @@ export const LONG_TESTS: ReadonlySet<string> = new Set(
     // Plugins that are missing, refused, stuck or slow. Also: plugins/optional-plugin, plugins/failed-load, plugins/jobs.
     'plugins/bad-plugins',
     'plugins/channels-cluster',
+    'plugins/in-process-failures',
     'plugins/isolation',
     'plugins/missing-plugins',
     'plugins/refused-plugins',
 
-    // Other browsers, and pages beside the widget. Also: browser/demo and browser/widget*.
+    // Other browsers, tabs that crash or share a socket, and pages beside the widget. Also: browser/demo and most of
+    // browser/widget*, client/shared-socket.
     'browser/docs',
     'browser/examples',
     'browser/firefox',
+    'browser/shared-socket',
+    'browser/widget-crashes',
 
     // The package as npm installs it. Also: package/readme.
     'package/entries',
@@ -61,6 +77,7 @@ export const LONG_TESTS: ReadonlySet<string> = new Set(
     // Large and random inputs. Also: spec/bodies, spec/properties, http/floods, domain/crdt, adapters/media.
     'adapters/lmdb-bit-flips',
     'adapters/media-mutations',
+    'client/mirror',
     'cluster/shared-documents',
     'domain/large-states',
     'fuzz/fuzz',
