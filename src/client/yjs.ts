@@ -104,7 +104,9 @@ export class YjsProvider<D extends YjsDocument> {
       this.#room.on('broadcast', ({ actor, data }) => this.#receive(actor.connectionId, data)),
       session.on('event', (event) => {
         if (event.roomId !== roomId) return;
-        if (event.type === 'p2p.state.updated') this.#load(event.data.version);
+        // A save that adds nothing is answered with the version that another client has written.
+        if (event.type === 'p2p.state.updated')
+          this.#load(event.data.updatedBy === session.getSnapshot().userId ? event.data.version : Infinity);
         else if (event.type === 'p2p.state.cleared') this.#stored = undefined;
       }),
       session.subscribe(() => this.#connected()),

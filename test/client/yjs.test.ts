@@ -68,6 +68,22 @@ t.test('what is too large for a broadcast arrives by the server', async (t) => {
   await until(() => bob.text.length === 50_000, TIMEOUT_MS);
 });
 
+t.test('a save that adds nothing to what another client saved at once does not hide that write', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const ann = openEditor(t, tenant, 'ann');
+  const bob = openEditor(t, tenant, 'bob');
+  await Promise.all([synced(ann), synced(bob)]);
+  for (let round = 1; round <= 5; round++) {
+    bob.text.insert(0, 'By Bob. ');
+    await until(() => ann.text.length === bob.text.length, TIMEOUT_MS);
+    // Too large for a broadcast, so only the event of Ann's write tells Bob of it.
+    ann.text.insert(0, 'x'.repeat(10_000));
+    await Promise.all([ann.provider.save(), bob.provider.save()]);
+    // Sooner than a session without heartbeats connects again, which would load it, too.
+    await until(() => bob.text.toString() === ann.text.toString(), 20_000);
+  }
+});
+
 t.test('changes made without a connection reach both sides after it', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
   const ann = openEditor(t, tenant, 'ann');
