@@ -15,6 +15,7 @@ export {
   type HeldContent,
   type NotificationSettingsChange,
   type P2pState,
+  type P2pStateWritten,
   type QueueItem,
   type Subscription,
   type ThreadWithComments,

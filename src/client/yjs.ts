@@ -104,9 +104,7 @@ export class YjsProvider<D extends YjsDocument> {
       this.#room.on('broadcast', ({ actor, data }) => this.#receive(actor.connectionId, data)),
       session.on('event', (event) => {
         if (event.roomId !== roomId) return;
-        // A save that adds nothing is answered with the version that another client has written.
-        if (event.type === 'p2p.state.updated')
-          this.#load(event.data.updatedBy === session.getSnapshot().userId ? event.data.version : Infinity);
+        if (event.type === 'p2p.state.updated') this.#load(event.data.version);
         else if (event.type === 'p2p.state.cleared') this.#stored = undefined;
       }),
       session.subscribe(() => this.#connected()),
@@ -242,7 +240,9 @@ export class YjsProvider<D extends YjsDocument> {
     const changes = this.#changes;
     const adopted = [...this.#unsaved];
     const response = await this.#fetch('PUT', '?merge=yjs', Y.encodeStateAsUpdate(doc, this.#stored));
-    this.#version = ((await response.json()) as { version: number }).version;
+    const { version, changed } = (await response.json()) as { version: number; changed: boolean };
+    // A save that adds nothing is answered with the version that another client has written.
+    if (changed) this.#version = version;
     this.#stored = vector;
     if (changes !== this.#changes) return;
     this.#set({ saved: true });

@@ -2,6 +2,7 @@ import t from 'tap';
 import type { Test } from 'tap';
 import * as Y from 'yjs';
 import { YjsProvider } from '../../src/client/yjs.ts';
+import { Random } from '../fuzz/random.ts';
 import { until } from '../helpers/cluster.ts';
 import { CuttableSockets, openSession, stateOf } from '../helpers/session.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
@@ -70,18 +71,51 @@ t.test('what is too large for a broadcast arrives by the server', async (t) => {
 
 t.test('a save that adds nothing to what another client saved at once does not hide that write', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
-  const ann = openEditor(t, tenant, 'ann');
-  const bob = openEditor(t, tenant, 'bob');
-  await Promise.all([synced(ann), synced(bob)]);
-  for (let round = 1; round <= 5; round++) {
-    bob.text.insert(0, 'By Bob. ');
-    await until(() => ann.text.length === bob.text.length, TIMEOUT_MS);
-    // Too large for a broadcast, so only the event of Ann's write tells Bob of it.
-    ann.text.insert(0, 'x'.repeat(10_000));
-    await Promise.all([ann.provider.save(), bob.provider.save()]);
-    // Sooner than a session without heartbeats connects again, which would load it, too.
-    await until(() => bob.text.toString() === ann.text.toString(), 20_000);
+  for (const users of [
+    ['ann', 'bob'],
+    ['eve', 'eve'],
+  ]) {
+    const [one, other] = users.map((userId) => openEditor(t, tenant, userId));
+    if (one === undefined || other === undefined) throw new Error('two editors');
+    await Promise.all([synced(one), synced(other)]);
+    for (let round = 1; round <= 5; round++) {
+      other.text.insert(0, 'Short. ');
+      await until(() => one.text.length === other.text.length, TIMEOUT_MS);
+      // Too large for a broadcast, so only the event of this write tells the other of it.
+      one.text.insert(0, 'x'.repeat(10_000));
+      await Promise.all([one.provider.save(), other.provider.save()]);
+      // Sooner than a session without heartbeats connects again, which would load it, too.
+      await until(() => other.text.toString() === one.text.toString(), 20_000);
+    }
+    await Promise.all([one.provider.destroy(), other.provider.destroy()]);
   }
+});
+
+t.test('documents with any changes at any time become equal, also in two tabs of a user', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const editors = ['ann', 'ann', 'bob'].map((userId) => openEditor(t, tenant, userId));
+  await Promise.all(editors.map(synced));
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  t.comment(`SEED=${seed}`);
+  const random = new Random(seed);
+  for (let round = 0; round < 6; round++) {
+    const saves: Promise<void>[] = [];
+    for (let step = 0; step < 12; step++) {
+      const { text, provider, sockets } = random.pick(editors);
+      const at = random.below(text.length + 1);
+      const action = random.below(8);
+      if (action < 3) text.insert(at, `${round}.${step} `);
+      else if (action === 3) text.insert(at, 'x'.repeat(7_000));
+      else if (action === 4) text.delete(at, Math.min(random.below(30), text.length - at));
+      else if (action === 5) saves.push(provider.save());
+      else if (action === 6) sockets.cut();
+      else await Promise.all(saves.splice(0));
+    }
+    await Promise.all(saves);
+    await until(() => new Set(editors.map(({ text }) => text.toString())).size === 1, 20_000);
+  }
+  await Promise.all(editors.map(({ provider }) => provider.save()));
+  t.equal(await storedText(tenant), editors[0]?.text.toString());
 });
 
 t.test('changes made without a connection reach both sides after it', async (t) => {

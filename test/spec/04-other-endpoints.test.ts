@@ -546,7 +546,11 @@ t.test('P2P state | two Yjs documents converge through the server while both wri
   const byDefault = await tenantOf('converge-by-default', { crdt: 'yjs' });
   for (const document of [new Y.Doc(), new Y.Doc()]) {
     document.getArray('items').push(['x']);
-    t.equal((await raw(byDefault, 'PUT', STATE, {}, Y.encodeStateAsUpdate(document))).status, 200);
+    const update = Y.encodeStateAsUpdate(document);
+    const first = (await (await raw(byDefault, 'PUT', STATE, {}, update)).json()) as { changed: boolean };
+    t.match(first, { changed: true });
+    const again = await (await raw(byDefault, 'PUT', STATE, {}, update)).json();
+    t.strictSame(again, { ...first, changed: false }, 'a merge says whether it added something');
   }
   const merged = new Y.Doc();
   Y.applyUpdate(merged, new Uint8Array(await (await raw(byDefault, 'GET', STATE, { Accept: BYTES })).arrayBuffer()));

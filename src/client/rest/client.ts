@@ -65,13 +65,20 @@ export interface TokenRequest {
   readonly rooms?: readonly string[] | undefined;
 }
 
-/** A shared state of a room, as base64. */
-export interface P2pState {
+/** A shared state of a room. */
+export interface P2pStateWritten {
   readonly roomId: string;
-  readonly state: string | null;
   readonly version: number;
   readonly sizeBytes: number;
   readonly updatedAt: string | null;
+  /** Of a merge only: false if the state contained the update already, so that an earlier write made `version`. */
+  readonly changed?: boolean;
+}
+
+/** A shared state of a room with its bytes, as base64. */
+export interface P2pState extends Omit<P2pStateWritten, 'changed'> {
+  readonly state: string | null;
+  readonly contentType: string;
   readonly updatedBy: string | null;
 }
 
@@ -123,7 +130,7 @@ export class CollabClient {
       roomId: string,
       state: string,
       { merge, ...options }: CallOptions & { readonly merge?: 'yjs' } = {},
-    ): Promise<Omit<P2pState, 'state'>> =>
+    ): Promise<P2pStateWritten> =>
       this.#call('PUT', at`/rooms/${roomId}/p2p/state`, { body: { state }, query: { merge }, options }),
     clearP2pState: (roomId: string, options?: CallOptions): Deleted =>
       this.#call('DELETE', at`/rooms/${roomId}/p2p/state`, { options }),

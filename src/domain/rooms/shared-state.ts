@@ -38,9 +38,9 @@ export interface Precondition {
 export interface SharedState {
   readonly record: SharedStateRecord;
   readonly etag: string;
-  /** Null if there is no state, and if the client has it already. */
+  /** Null if there is no state, if the client has it already, and after a write. */
   readonly base64: string | null;
-  /** Whether the client has it already. */
+  /** Whether the client has it already, or its write was a merge that added nothing. */
   readonly unchanged: boolean;
 }
 
@@ -259,9 +259,10 @@ export function renderState(roomId: string, { record, base64 }: SharedState): st
   return `{"roomId":${JSON.stringify(roomId)},"state":${base64 === null ? 'null' : `"${base64}"`},${rest.slice(1)}`;
 }
 
-/** The JSON text that a write returns. */
-export function renderWritten(roomId: string, { record: { version, sizeBytes, updatedAt } }: SharedState): string {
-  return JSON.stringify({ roomId, version, sizeBytes, updatedAt });
+/** The JSON text that a write returns. That of a merge says whether it added something, so whether the version is its own. */
+export function renderWritten(roomId: string, state: SharedState, merged: boolean): string {
+  const { version, sizeBytes, updatedAt } = state.record;
+  return JSON.stringify({ roomId, version, sizeBytes, updatedAt, ...(merged && { changed: !state.unchanged }) });
 }
 
 /** `SharedStateRecord.digest` of a state. */

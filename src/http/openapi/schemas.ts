@@ -291,7 +291,15 @@ const SharedStateSchema = Type.Object({
   contentType: Type.Literal(STATE_CONTENT_TYPE),
   updatedBy: textOrNull('The user who wrote it; null for a backend.'),
 });
-const SharedStateWrittenSchema = Type.Object(stateFields);
+const SharedStateWrittenSchema = Type.Object({
+  ...stateFields,
+  changed: Type.Optional(
+    Type.Boolean({
+      description:
+        'Of a merge only: false if the state contained the update already, so that an earlier write made `version`.',
+    }),
+  ),
+});
 
 /** The fields of a user that browsers see. */
 const UserSummarySchema = schemaOf<UserSummary>()(

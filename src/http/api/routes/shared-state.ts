@@ -78,7 +78,9 @@ export const sharedStateRoutes: readonly Route[] = [
     description:
       'The bytes replace the stored state, whatever they are. With `merge=yjs`, or the setting `crdt: ' +
       '"yjs"` of the environment, they must be a Yjs ' +
-      'update, which is merged into the stored state, so that concurrent writers lose nothing. Creates the room if it is new.',
+      'update, which is merged into the stored state, so that concurrent writers lose nothing. An update that the state ' +
+      'contains already changes nothing: `changed` is then false, and `version` that of an earlier write. Creates the ' +
+      'room if it is new.',
     credential: 'either',
     access: 'create',
     query: [
@@ -100,7 +102,7 @@ export const sharedStateRoutes: readonly Route[] = [
       const state = await writeState(request.ctx, request.actor, roomId, bytesOf(request), merge, (etag, exists) =>
         preconditionHolds(head, etag, exists),
       );
-      return { ...ok(renderWritten(roomId, state)), headers: [['ETag', state.etag]] };
+      return { ...ok(renderWritten(roomId, state, merge)), headers: [['ETag', state.etag]] };
     },
   },
   {
