@@ -46,6 +46,8 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     await field(page).fill('My own reply');
     await field(page).press('Enter');
     await t.resolves(endsWith('My own reply'), 'with the own reply');
+    // Until then the reply of another could get to the server first.
+    await popover(page).locator('.comment.pending').waitFor({ state: 'detached' });
     await reply('A reply of another');
     await t.resolves(endsWith('A reply of another'), 'with a reply of another');
     await field(page).fill('One line\n'.repeat(8));
