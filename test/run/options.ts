@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly all: boolean;
   /** Processes side by side. */
   readonly jobs: number;
+  /** Processes side by side at most, while cores are idle. */
+  readonly mostJobs: number;
   /** How often everything runs, until something fails. */
   readonly repeat: number;
   /** Seconds that one file may take. */
@@ -21,7 +23,7 @@ export interface RunOptions {
   readonly tap: boolean;
 }
 
-export const USAGE = `npm test -- [file or folder …] [--all] [--jobs N] [--repeat N] [--timeout SECONDS] [--save FILE] [--only FILE] [--tap]`;
+export const USAGE = `npm test -- [file or folder …] [--all] [--jobs N] [--most-jobs N] [--repeat N] [--timeout SECONDS] [--save FILE] [--only FILE] [--tap]`;
 
 /** @throws {TypeError} for an option that there is not, or a number that is none */
 export function parseOptions(args: readonly string[]): RunOptions {
@@ -30,8 +32,8 @@ export function parseOptions(args: readonly string[]): RunOptions {
     allowPositionals: true,
     options: {
       all: { type: 'boolean', default: false },
-      // Files of real processes wait for more than half of their time.
-      jobs: { type: 'string', default: String(2 * availableParallelism()) },
+      jobs: { type: 'string' },
+      'most-jobs': { type: 'string' },
       repeat: { type: 'string', default: '1' },
       timeout: { type: 'string', default: '600' },
       save: { type: 'string' },
@@ -39,16 +41,19 @@ export function parseOptions(args: readonly string[]): RunOptions {
       tap: { type: 'boolean', default: false },
     },
   });
-  const whole = (name: 'jobs' | 'repeat' | 'timeout'): number => {
-    const value = Number(values[name]);
+  const whole = (name: 'jobs' | 'most-jobs' | 'repeat' | 'timeout', byDefault = 0): number => {
+    const value = Number(values[name] ?? byDefault);
     if (!Number.isInteger(value) || value < 1)
       throw new TypeError(`--${name} must be an integer from 1, not ${values[name]}`);
     return value;
   };
+  // Files of real processes wait for more than half of their time, many of them at once now and then.
+  const jobs = whole('jobs', 2 * availableParallelism());
   return {
     paths: positionals,
     all: values.all,
-    jobs: whole('jobs'),
+    jobs,
+    mostJobs: whole('most-jobs', values.jobs === undefined ? 2 * jobs : jobs),
     repeat: whole('repeat'),
     timeoutS: whole('timeout'),
     save: values.save,
