@@ -18,6 +18,17 @@ t.test('a folder is created with its parents, for its owner only, and may exist 
   await ensureFolder('/');
 });
 
+t.test('calls at the same time for folders with the same missing parents all succeed', async (t) => {
+  const folder = tempFolder(t);
+  for (let round = 0; round < 200; round += 1) {
+    const parent = join(folder, String(round), 'b', 'c');
+    const paths = [join(parent, 'd'), parent, join(parent, 'e'), join(parent, 'd')];
+    const created = (await Promise.all(paths.map(ensureFolder))).flat();
+    if (created.length !== 5 || new Set(created).size !== 5) t.fail(`round ${round}: ${created.join(' ')}`);
+  }
+  t.equal(readdirSync(folder).length, 200);
+});
+
 t.test(
   'a folder that cannot be created is reported at once',
   { skip: existsSync('/proc/self') ? false : 'no /proc here' },

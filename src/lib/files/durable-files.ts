@@ -61,13 +61,23 @@ export async function syncTree(folder: string): Promise<void> {
  */
 export async function ensureFolder(path: string): Promise<string[]> {
   try {
+    return await makeFolder(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const parent = dirname(path);
+  // Another call may have created the parent since.
+  const parents = (await isFolder(parent)) ? [] : await ensureFolder(parent);
+  return [...parents, ...(await makeFolder(path))];
+}
+
+/** As `ensureFolder`, for a folder whose parent exists. */
+async function makeFolder(path: string): Promise<string[]> {
+  try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
     if (await isFolder(path)) return [];
-    const parent = dirname(path);
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await isFolder(parent))) throw error;
-    const parents = await ensureFolder(parent);
-    return [...parents, ...(await ensureFolder(path))];
+    throw error;
   }
   await syncPath(dirname(path));
   return [path];
