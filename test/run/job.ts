@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { compiledPath } from './bundle-path.ts';
+import { needDisk } from './plan.ts';
 import { JOB_VARIABLE, markedPids } from './processor-time.ts';
 import { type FileReport, TapReader } from './tap-reader.ts';
 
@@ -13,6 +14,8 @@ const { NODE_EXTRA_CA_CERTS: _certificates, ...environment } = process.env;
 export interface JobOptions {
   /** The folder of the compiled files. */
   readonly folder: string;
+  /** A folder in memory; undefined if there is none. */
+  readonly memory: string | undefined;
   /** Seconds that one file may take. */
   readonly timeoutS: number;
   /** Receives each line of TAP. */
@@ -46,14 +49,20 @@ export class Job {
 
   constructor(files: readonly string[], options: JobOptions) {
     this.#options = options;
-    const { folder, timeoutS } = options;
+    const { folder, memory, timeoutS } = options;
     this.#child = spawn(
       process.execPath,
       ['--enable-source-maps', compiledPath(folder, 'test/run/host.ts'), folder, ...files],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
-        // tap's own limit would be 30 s a test.
-        env: { ...environment, [JOB_VARIABLE]: this.#id, TEST_BUILD: folder, TAP_TIMEOUT: String(timeoutS) },
+        env: {
+          ...environment,
+          [JOB_VARIABLE]: this.#id,
+          TEST_BUILD: folder,
+          // tap's own limit would be 30 s a test.
+          TAP_TIMEOUT: String(timeoutS),
+          ...(memory !== undefined && { TEST_MEMORY: memory, ...(!needDisk(files) && { TMPDIR: memory }) }),
+        },
         detached: true,
       },
     );

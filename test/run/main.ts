@@ -5,6 +5,7 @@ import { bundleTests } from './bundle.ts';
 import { type FileResult, Job } from './job.ts';
 import { IdleCores } from './idle-cores.ts';
 import { parseOptions, type RunOptions, USAGE } from './options.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { LONG_TESTS } from './long-tests.ts';
 import { planJobs } from './plan.ts';
 import { Report } from './report.ts';
@@ -12,6 +13,7 @@ import { Report } from './report.ts';
 process.chdir(join(import.meta.dirname, '../..'));
 /** Inside the project, so that compiled files find its packages; of this process, so that two runs do not meet. */
 const folder = join(process.cwd(), '.test-build', String(process.pid));
+const memory = makeMemoryFolder();
 const running = new Set<Job>();
 /** How often to look for idle cores, in milliseconds. */
 const IDLE_EVERY_MS = 1_000;
@@ -22,6 +24,7 @@ const IDLE_SHARE = 0.3;
 process.on('exit', () => {
   for (const job of running) job.kill();
   rmSync(folder, { recursive: true, force: true });
+  if (memory !== undefined) rmSync(memory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 });
 // Not `once`: a second signal, as npm forwards one, would end this process before it has killed the jobs.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
@@ -91,6 +94,7 @@ async function runJobs(
     if (files === undefined) return;
     const job = new Job(files, {
       folder: build,
+      memory,
       timeoutS,
       onFile: (file) => report?.begun(file),
       onEnd: (file) => report?.ended(file),

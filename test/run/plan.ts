@@ -34,6 +34,14 @@ const OWN_PROCESS =
 /** Folders whose files share a process whatever their text says: it is that of pages. They share a browser, too. */
 const SHARED = ['browser'];
 
+/** Folders whose subject are files and disks, so that their files are on one. */
+const ON_DISK = ['adapters', 'cli', 'cluster', 'lib'];
+
+/** Whether the temporary files of these tests, of one folder, have to be on a disk. */
+export function needDisk(files: readonly string[]): boolean {
+  return files.some((file) => ON_DISK.includes(file.split('/')[1] ?? ''));
+}
+
 /**
  * Divides test files into processes. Files of a folder share one unless their text shows that they need one of their
  * own.

@@ -123,6 +123,7 @@ export async function accepts(instance: Instance, port: number): Promise<void> {
   }, START_MS);
 }
 
-function hasEnded(child: ChildProcess): boolean {
+/** Whether a program has ended. */
+export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }

@@ -3,17 +3,21 @@ import { appendFileSync, chownSync, existsSync, renameSync, rmSync } from 'node:
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { until } from '../cluster.ts';
-import { tempFolder } from '../temp-folder.ts';
+import { memoryFolder, tempFolder } from '../temp-folder.ts';
 import {
   accepts,
   findProgram,
   freePort,
+  hasEnded,
   type Instance,
   killInstance,
   signalInstance,
   startInstance,
   unprivileged,
 } from './instance.ts';
+
+/** How long PostgreSQL may take to end its processes at once; five seconds later it kills them itself. */
+const QUIT_MS = 10_000;
 
 /** The programs that `startPostgres` needs, for `skipWithout`. */
 export const POSTGRES = ['initdb', 'postgres', 'psql'] as const;
@@ -48,7 +52,7 @@ export interface Postgres {
 
 /** Starts a PostgreSQL that ends with the test. Skip the test by `skipWithout(...POSTGRES)`. */
 export async function startPostgres(t: Pick<Test, 'teardown'>, options: PostgresOptions = {}): Promise<Postgres> {
-  const folder = tempFolder(t);
+  const folder = options.durable === true ? tempFolder(t) : memoryFolder(t);
   const user = unprivileged();
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const dir = join(folder, 'db');
@@ -75,7 +79,7 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
     // After a kill it accepts connections before it has recovered.
     await until(() => spawnSync(programPath('pg_isready'), ['-q', '-h', '127.0.0.1', '-p', String(port)]).status === 0);
   };
-  t.teardown(() => killInstance(instance));
+  t.teardown(() => quit(instance));
   await start();
 
   const sql = (text: string, database = 'collab'): string =>
@@ -98,6 +102,17 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
     kill: () => killInstance(instance),
     restart: start,
   };
+}
+
+/**
+ * Ends a server without a checkpoint, as after a kill. One that is killed leaves its shared memory in /dev/shm until
+ * the machine starts again.
+ */
+async function quit(instance: Instance): Promise<void> {
+  // Processes that a test has stopped would not end.
+  signalInstance(instance, 'SIGCONT');
+  instance.child.kill('SIGQUIT');
+  await until(() => hasEnded(instance.child), QUIT_MS).catch(() => killInstance(instance));
 }
 
 /**
