@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openPostgresStore } from '../../src/adapters/postgres/store/store.ts';
@@ -13,13 +13,16 @@ import { fillFolder, folderContent } from '../helpers/migration.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-/** A folder with data, and engines to which a move of it was killed when it had copied some files. */
+/**
+ * A folder with data, and engines to which a move of it was killed when it had copied some files. `reset` makes all of
+ * it so again.
+ */
 async function halfCopied(t: Test, postgres: Postgres) {
   const [s3, dir] = [await S3Server.start(t), tempFolder(t)];
   const { env, ...blobs } = s3.options;
   const folders = ['from', 'other', 'engines'].map((name) => join(dir, name)) as [string, string, string];
   const [from, other, engines] = folders;
-  const url = postgres.createDatabase(`half${process.pid}_${Math.random().toString(36).slice(2)}`);
+  const url = postgres.createDatabase('target');
   for (const folder of folders) {
     mkdirSync(folder);
     const config = folder === engines ? { store: { url }, blobs } : {};
@@ -39,6 +42,18 @@ async function halfCopied(t: Test, postgres: Postgres) {
   s3.fault = () => null;
   const names = (): string[] => [...s3.bucket.objects.keys()].filter((key) => key.includes('/file_'));
   t.ok(names().length >= 7 && names().length < 20, `${names().length} of 20 files were copied`);
+  const kept = { dir: tempFolder(t), objects: new Map(s3.bucket.objects) };
+  cpSync(dir, kept.dir, { recursive: true });
+  postgres.sql('create database kept template target');
+  const reset = (): void => {
+    rmSync(dir, { recursive: true });
+    cpSync(kept.dir, dir, { recursive: true });
+    postgres.sql('drop database target with (force)');
+    postgres.sql('create database target template kept');
+    s3.fault = () => null;
+    s3.bucket.objects.clear();
+    for (const [key, bytes] of kept.objects) s3.bucket.objects.set(key, bytes);
+  };
   const move = (source = from) => collab(['migrate', '--to', engines, '--dir', source, '--yes'], { env });
   const isMoved = async (t: Test): Promise<void> => {
     t.match(await move(), { code: 0 });
@@ -49,15 +64,17 @@ async function halfCopied(t: Test, postgres: Postgres) {
     files.close();
     await store.close();
   };
-  const sql = (text: string): string => postgres.sql(text, url.slice(url.lastIndexOf('/') + 1));
-  return { s3, env, from, other, engines, names, move, isMoved, sql };
+  const sql = (text: string): string => postgres.sql(text, 'target');
+  return { s3, env, from, other, engines, names, reset, move, isMoved, sql };
 }
 
 t.test('a target on engines that is half copied', { skip: skipWithout(...POSTGRES), timeout: 300_000 }, async (t) => {
-  const postgres = await startPostgres(t);
+  const { s3, env, from, other, engines, names, reset, move, isMoved, sql } = await halfCopied(
+    t,
+    await startPostgres(t),
+  );
 
   await t.test('is served by nobody and taken by no other source; then the move goes on', async (t) => {
-    const { env, from, other, engines, move, isMoved } = await halfCopied(t, postgres);
     const refusal = new RegExp(`unfinished|half|${from}`);
     for (const command of [['start', '--port', '0'], ['env', 'list'], ['init'], ['gc'], ['doctor']]) {
       const { code, stdout, stderr } = await collab([...command, '--dir', engines], { env, inside: true });
@@ -72,7 +89,7 @@ t.test('a target on engines that is half copied', { skip: skipWithout(...POSTGRE
   });
 
   await t.test('has what was changed in it meanwhile put right', async (t) => {
-    const { s3, names, isMoved, sql } = await halfCopied(t, postgres);
+    reset();
     sql(`insert into collab.records values ('p/1', 'foreign', 'x', '1'), ('q', 'foreign', 'x', '1');
       insert into collab.partitions values ('q', '1');
       update collab.records set value = '{}' where partition = 'p/2' and key = 'k7';
@@ -87,7 +104,7 @@ t.test('a target on engines that is half copied', { skip: skipWithout(...POSTGRE
   });
 
   await t.test('is not moved to if another move takes it meanwhile', async (t) => {
-    const { s3, from, move, sql } = await halfCopied(t, postgres);
+    reset();
     s3.fault = ({ method, key }) => {
       if (method === 'PUT' && key.includes('/file_'))
         sql(`update collab.records set value = replace(value, '${from}', '/elsewhere') where partition = 'moves'`);
@@ -98,7 +115,7 @@ t.test('a target on engines that is half copied', { skip: skipWithout(...POSTGRE
   });
 
   await t.test('is refused while its bucket has the files of somebody else, which stay', async (t) => {
-    const { s3, from, names, move, isMoved } = await halfCopied(t, postgres);
+    reset();
     const own = /^(.*\/)(env_\w+)\/file_/.exec(names()[0] ?? '');
     const foreign = `${own?.[1]}env_another0000000000000/file_theirs`;
     s3.bucket.objects.set(foreign, Buffer.from('theirs'));

@@ -17,6 +17,7 @@ const FIRST = [
   'client',
   'net',
   'notifications',
+  'http',
   'workers',
   'deploy',
   'demo',
