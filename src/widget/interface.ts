@@ -82,7 +82,9 @@ export const properties: readonly Documented[] = [
 export const methods: readonly Documented[] = [
   {
     name: 'openThread(threadId, commentId?)',
-    meaning: 'Opens a thread, at a comment of it; once the room is loaded, if it is not yet.',
+    meaning:
+      'Opens a thread, at a comment of it; once the room is loaded, if it is not yet. One that the room does not have, such as ' +
+      'one that your backend has just created, is opened if it arrives within 10 s.',
   },
   { name: 'togglePanel(open?)', meaning: 'Opens or closes the panel.' },
   { name: 'toggleInbox(open?)', meaning: 'Opens or closes the inbox. Does nothing where the server has none.' },

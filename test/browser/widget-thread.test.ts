@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { until } from '../helpers/cluster.ts';
@@ -170,6 +171,24 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     await frame.getByLabel('Reply…').fill('By button');
     await frame.getByRole('button', { name: 'Reply' }).click();
     await t.resolves(frame.locator('.comment:not(.pending)', { hasText: 'By button' }).waitFor());
+  });
+
+  await t.test('a thread that the page opens before it has arrived is open once it has', async (t) => {
+    const create = (id: string, body: string): Promise<Response> =>
+      api(cluster, 'POST', '/rooms/demo/threads', { id, userId: 'max', body, position: { x: 0.3, y: 0.3 } });
+    const ask = (id: string): Promise<unknown> =>
+      page.evaluate(`document.querySelector('collab-comments').openThread('${id}')`);
+    const [first, second] = [`th_${randomUUID()}`, `th_${randomUUID()}`];
+    await ask(first);
+    await create(first, 'Just created');
+    await popover(page).getByText('Just created').waitFor();
+    await ask(second);
+    await page.keyboard.press('Escape');
+    await create(second, 'Not wanted any more');
+    await page.evaluate(`document.querySelector('collab-comments').togglePanel(true)`);
+    await page.locator(`collab-comments .panel [data-thread="${second}"]`).waitFor();
+    await page.evaluate(`document.querySelector('collab-comments').togglePanel(false)`);
+    t.equal(await popover(page).count(), 0, 'the user has closed the thread meanwhile');
   });
 
   await t.test('a thread that the page opens before the room is loaded is open once it is', async (t) => {

@@ -18,6 +18,9 @@ import { RoomStorage } from './storage.ts';
 import { Toasts } from './toasts.ts';
 import { initialView, LIST_STEP, type View } from './view.ts';
 
+/** How long `openThread` waits for a thread that the loaded room does not have, in milliseconds. */
+const ARRIVES_MS = 10_000;
+
 /** The part of a session that the widget uses. */
 export type WidgetSession = Pick<
   CollabSession,
@@ -45,8 +48,8 @@ export class App {
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
   #asked = new Set<string>();
-  /** The thread to open once the room is loaded. */
-  #wanted: Parameters<App['openThread']> | null = null;
+  /** The thread to open once the room has it; until when, by `performance.now`, if the room is loaded. */
+  #wanted: { readonly target: Parameters<App['openThread']>; readonly until: number } | null = null;
   #people = new Map<string, Person>();
   #users: RoomSnapshot['users'] = {};
   readonly #ends: (() => void)[] = [];
@@ -186,10 +189,17 @@ export class App {
     return this.threads.filter((thread) => !thread.resolved && this.isUnread(thread)).length;
   }
 
-  /** Opens a thread, and marks it as read; once the room is loaded, if it is not yet. */
+  /**
+   * Opens a thread, and marks it as read; once the room is loaded, if it is not yet. Waits for one that the room does not
+   * have, such as one that a backend has just created, until the user opens or closes something else.
+   */
   openThread(threadId: string, commentId: string | null = null): void {
     const thread = this.thread(threadId);
-    this.#wanted = this.snapshot.status === 'ready' ? null : [threadId, commentId];
+    const isReady = this.snapshot.status === 'ready';
+    this.#wanted =
+      isReady && thread !== null
+        ? null
+        : { target: [threadId, commentId], until: isReady ? performance.now() + ARRIVES_MS : Infinity };
     if (thread === null) return;
     this.show({ open: { threadId, commentId }, pin: threadId, composing: null, cluster: null, placing: null });
     this.#asked = new Set();
@@ -209,18 +219,25 @@ export class App {
 
   /** Lets the user choose a place for a new thread; a user who may only read gets a message. */
   startComment(): void {
+    this.#wanted = null;
     if (this.mayWrite) this.show({ placing: { threadId: null }, open: null, composing: null, cluster: null });
     else this.toasts.add({ kind: 'info', text: this.language.text('readOnly') });
   }
 
   /** Closes the open thread, the field of a new one, and the list of a cluster. */
   close(): void {
+    this.#wanted = null;
+    this.#closeViews();
+  }
+
+  #closeViews(): void {
     this.show({ open: null, composing: null, cluster: null });
   }
 
   /** Creates a thread and opens it at once. Resolves with whether the server accepted it. */
   async createThread(position: Position, written: NewComment): Promise<boolean> {
     const id = `th_${crypto.randomUUID()}`;
+    this.#wanted = null;
     const creating = this.attempt(() => this.room.createThread({ ...written, id, position }));
     this.snapshot = this.room.getSnapshot();
     this.show({ composing: null, open: this.thread(id) === null ? null : { threadId: id, commentId: null } });
@@ -317,9 +334,10 @@ export class App {
     if (before.status !== 'ready' && this.snapshot.status === 'ready') {
       this.host.dispatch('collab-ready', { threads: this.snapshot.threads.length });
       if (this.#wanted === null) this.followLink(location.hash);
-      else this.openThread(...this.#wanted);
+      else this.openThread(...this.#wanted.target);
     } else if (before.status === 'ready') {
       this.announcements?.follow(before.threads, this.snapshot.threads, this.userId);
+      this.#openArrived();
     }
     const { open } = this.view;
     if (open !== null && this.thread(open.threadId) === null) this.#closeGone(open.threadId, before);
@@ -327,10 +345,18 @@ export class App {
     this.host.changed();
   }
 
+  /** Opens the thread that is waited for, if the room has it now and it comes soon enough not to disturb. */
+  #openArrived(): void {
+    if (this.#wanted === null || this.snapshot.status !== 'ready') return;
+    const { target, until } = this.#wanted;
+    if (performance.now() > until) this.#wanted = null;
+    else if (this.thread(target[0]) !== null) this.openThread(...target);
+  }
+
   /** Closes the open thread, which is no longer there. `createThread` reports one that the server refused to create. */
   #closeGone(threadId: string, before: RoomSnapshot): void {
     const wasThere = before.threads.some(({ id, pending }) => id === threadId && pending !== 'create');
-    this.close();
+    this.#closeViews();
     if (wasThere && this.snapshot.status === 'ready') this.showGone(this.drafts.read(threadId)?.text);
   }
 
