@@ -13,7 +13,8 @@ export async function sweepFolder(folder: string, ageMs: number, dryRun: boolean
   for (const { name } of await entries(folder)) {
     const path = join(folder, name);
     const changed = await stat(path).catch(() => null);
-    if (changed === null || Date.now() - changed.mtimeMs < ageMs) continue;
+    // The time of a file has fractions of a millisecond, and `Date.now` none.
+    if (changed === null || Date.now() - Math.floor(changed.mtimeMs) < ageMs) continue;
     if (!dryRun) await rm(path, { force: true });
     swept++;
   }
