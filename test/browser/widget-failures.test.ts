@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
+import { type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { collab } from '../helpers/command.ts';
 import { serveHtml } from '../helpers/own-page.ts';
 import { userToken } from '../helpers/user-token.ts';
@@ -30,12 +30,21 @@ function tokenOf({ keys }: Cluster, seconds: number): Promise<string> {
   return userToken(keys, 'ann', { name: 'Ann', iat: now - 3_600, exp: now + seconds });
 }
 
-/** Serves a page of another origin whose token the test can replace (`give`). It ends with the test. */
+/**
+ * Serves a page of another origin whose token the test can replace (`give`); with `hold`, one that is given after a
+ * refusal waits for `release`. `connection` is the last status. It ends with the test.
+ */
 async function pageWithTokens(t: Test, { url, keys }: Cluster, token: string): Promise<string> {
   const html = `<!doctype html><html lang="en"><title>Page</title><script type="module" src="${url}/widget.js"></script><h1 id="title">Page</h1><script>
     let current = '${token}';
-    const give = (token) => { current = token; };
-    const element = Object.assign(document.createElement('collab-comments'), { room: 'demo', publishableKey: '${keys.publishableKey}', tokenProvider: () => current });
+    let held, release, connection;
+    const give = (token, hold) => {
+      current = token;
+      held = hold ? new Promise((resolve) => { release = () => resolve(token); }) : undefined;
+    };
+    const tokenProvider = ({ reason }) => (reason === 'refused' && held) || current;
+    const element = Object.assign(document.createElement('collab-comments'), { room: 'demo', publishableKey: '${keys.publishableKey}', tokenProvider });
+    element.addEventListener('collab-status', ({ detail }) => { connection = detail.status; });
     document.body.append(element);
   </script></html>`;
   return serveHtml(t, html);
@@ -73,11 +82,14 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     await pin(page, 'Both type').click();
     await field(page).fill('Typed before it expired');
     const expired = await tokenOf(cluster, -60);
-    await page.evaluate(`give('${expired}')`);
+    await page.evaluate(`give('${expired}', true)`);
     for (const pid of cluster.pids('web')) process.kill(pid, 'SIGKILL');
     await page.getByText('Your session has ended. Sign in again, or reload the page.').waitFor();
     await page.getByRole('button', { name: 'Dismiss' }).click();
-    t.strictSame(await page.getByRole('alert').allTextContents(), []);
+    t.equal(await page.evaluate('connection'), 'reconnecting', 'the token is asked for once more');
+    await page.evaluate('release()');
+    await until(() => page.evaluate("connection === 'closed'"));
+    t.strictSame(await page.getByRole('alert').allTextContents(), [], 'what was dismissed is not said again');
     await notConnected(t, page, 'Your session has ended. Sign in again, or reload the page.');
     await field(page).press('Enter');
     await page.getByText('Your session has ended.').waitFor();

@@ -312,7 +312,7 @@ export class App {
 
   #sessionChanged(): void {
     const { userId } = this.state;
-    const previous = this.state;
+    const [previous, problem] = [this.state, this.problem];
     this.state = this.session.getSnapshot();
     if (this.state.userId !== userId) {
       this.storage = new RoomStorage(this.#key, this.room.roomId, this.state.userId);
@@ -320,7 +320,8 @@ export class App {
       this.show({ hidesPins: this.storage.read('hidden') === true });
     }
     if (this.state.status !== previous.status) {
-      this.show({ dismissed: false });
+      // The last attempt says the same as the end of the session.
+      if (this.problem !== problem) this.show({ dismissed: false });
       this.host.dispatch('collab-status', { status: this.state.status, reason: this.state.reason });
     }
     this.host.changed();
