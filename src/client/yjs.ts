@@ -240,8 +240,9 @@ export class YjsProvider<D extends YjsDocument> {
     const changes = this.#changes;
     const adopted = [...this.#unsaved];
     const response = await this.#fetch('PUT', '?merge=yjs', Y.encodeStateAsUpdate(doc, this.#stored));
-    const { version, changed } = (await response.json()) as { version: number; changed: boolean };
-    // A save that adds nothing is answered with the version that another client has written.
+    const { version, changed } = (await response.json()) as { version: number; changed?: boolean };
+    // A save that adds nothing is answered with the version that another client has written. A server of an older
+    // version does not tell them apart.
     if (changed) this.#version = version;
     this.#stored = vector;
     if (changes !== this.#changes) return;

@@ -108,8 +108,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.strings = {};
   }
 
-  /** Opens a thread, at a comment of it if one is named. Waits up to 10 s for one that the room does not
-   * have. */
+  /**
+   * Opens a thread, at a comment of it if one is named. Waits up to 10 s for a thread that the room does not have.
+   */
   openThread(threadId: string, commentId: string | null = null): void {
     this.#app?.openThread(threadId, commentId);
   }

@@ -65,7 +65,7 @@ export interface TokenRequest {
   readonly rooms?: readonly string[] | undefined;
 }
 
-/** A shared state of a room. */
+/** The result of a write of a shared state. */
 export interface P2pStateWritten {
   readonly roomId: string;
   readonly version: number;
