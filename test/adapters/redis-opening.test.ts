@@ -180,12 +180,14 @@ await t.test('a certificate must verify', { skip: options.skip || skipWithout('o
 
 /** Two nodes of a cluster; the second one has the slots. */
 async function startCluster(t: Test) {
-  const start = async (): Promise<Redis> =>
-    startRedis(t, '--cluster-enabled', 'yes', '--cluster-node-timeout', '60000');
-  const nodes = [await start(), await start()] as const;
+  // By default the nodes meet on their own port plus 10 000, which another connection may have.
+  const [busOne, busTwo] = [String(await freePort()), String(await freePort())];
+  const start = async (bus: string): Promise<Redis> =>
+    startRedis(t, '--cluster-enabled', 'yes', '--cluster-node-timeout', '60000', '--cluster-port', bus);
+  const nodes = [await start(busOne), await start(busTwo)] as const;
   const [one, two] = [await admin(t, nodes[0].port), await admin(t, nodes[1].port)];
   await two('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await one('CLUSTER', 'MEET', '127.0.0.1', String(nodes[1].port));
+  await one('CLUSTER', 'MEET', '127.0.0.1', String(nodes[1].port), busTwo);
   for (const node of [one, two])
     await until(async () => String(await node('CLUSTER', 'INFO')).includes('cluster_state:ok'));
   return { nodes, one, two };
