@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
+import { processExists } from '../../src/lib/process/process-identity.ts';
 
 /** Where Linux has a file system in memory. */
 const SHARED_MEMORY = '/dev/shm';
@@ -43,19 +44,10 @@ export function removeMemoryFolder(path: string | undefined): void {
 
 function removeAbandoned(): void {
   for (const name of readdirSync(SHARED_MEMORY)) {
-    if (!name.startsWith(PREFIX) || isRunning(Number.parseInt(name.slice(PREFIX.length), 10))) continue;
+    if (!name.startsWith(PREFIX) || processExists(Number.parseInt(name.slice(PREFIX.length), 10))) continue;
     const path = join(SHARED_MEMORY, name);
     // A run in a container that shares this memory has processes that are not to be seen.
     if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > ABANDONED_MS)
       removeMemoryFolder(path);
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

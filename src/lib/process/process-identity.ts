@@ -38,10 +38,11 @@ export function livenessOf(other: ProcessIdentity): 'alive' | 'dead' | 'unsure' 
   const self = currentProcess();
   if (other.boot !== self.boot) return other.host === self.host ? 'dead' : 'unsure';
   if (other.namespace !== self.namespace || (self.boot === null && other.host !== self.host)) return 'unsure';
-  return exists(other.pid) && startTime(other.pid) === other.startTime ? 'alive' : 'dead';
+  return processExists(other.pid) && startTime(other.pid) === other.startTime ? 'alive' : 'dead';
 }
 
-function exists(pid: number): boolean {
+/** Whether a process of this machine, or of this container, has this id; also a zombie. */
+export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
