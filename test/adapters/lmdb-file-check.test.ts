@@ -1,6 +1,10 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
+import { checkAccess } from '../../src/adapters/lmdb/env/file-check.ts';
+import { readStoreFiles } from '../../src/adapters/lmdb/file-faults.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
@@ -30,6 +34,27 @@ t.test('a file that is no database is refused with a message, and left unchanged
     );
     t.strictSame(readFileSync(file), before);
   }
+});
+
+t.test('a lock file that comes and goes, as one that a compaction removes, is no error of the disk', async (t) => {
+  const path = tempFolder(t);
+  await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
+  const lock = join(path, 'lock.mdb');
+  const toggles = `const { rmSync, writeFileSync } = require('node:fs');
+    for (;;) { writeFileSync(${JSON.stringify(lock)}, 'x'); rmSync(${JSON.stringify(lock)}); }`;
+  const other = new Worker(toggles, { eval: true });
+  t.teardown(() => other.terminate());
+  await once(other, 'online');
+  for (let i = 0; i < 2_000; i++) checkAccess(path);
+  await other.terminate();
+});
+
+t.test('a log that is replaced and removed while the files of a store are read is left out', async (t) => {
+  const path = tempFolder(t);
+  await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
+  const reading = readStoreFiles(path);
+  rmSync(join(path, 'log'), { recursive: true });
+  t.equal(await reading, null);
 });
 
 t.test('a database is created in an empty file', async (t) => {

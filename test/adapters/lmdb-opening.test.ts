@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -7,6 +6,7 @@ import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
+import { withoutStrace } from '../helpers/unflushed.ts';
 
 /** Kills a process at the end of the test if it still runs. */
 function endWith(t: Test, helper: LineProcess): LineProcess {
@@ -110,19 +110,10 @@ t.test('a process that opens the store while it has a pending commit does not wa
   await Promise.all([store.close(), peer.close()]);
 });
 
-const noStrace = (() => {
-  try {
-    execFileSync('strace', ['-o', '/dev/null', 'true'], { stdio: 'ignore' });
-    return false;
-  } catch {
-    return 'strace is not installed, or may not trace here';
-  }
-})();
-
 // LMDB reads the number of the last transaction, maps the file, and publishes the number to all processes.
 t.test(
   'processes that are delayed while they open the store undo no commit',
-  { skip: noStrace, timeout: CRASH_FACTOR * 300_000 },
+  { skip: withoutStrace(), timeout: CRASH_FACTOR * 300_000 },
   async (t) => {
     const path = t.testdir();
     const writer = endWith(t, startFixture('store-writer', path, 'w'));

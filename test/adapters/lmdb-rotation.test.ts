@@ -16,7 +16,9 @@ import type { OpenSnapshot } from '../../src/ports/store-operations.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
-import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
+import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
+import { withoutStrace } from '../helpers/unflushed.ts';
 
 const MB = 1024 * 1024;
 /** How many processes that rotate the log are killed; each has rotated it once more often than the one before. */
@@ -294,6 +296,52 @@ t.test(
     await rotate();
     t.equal((await (await opened(t, path)).range('p/0')).length, 1);
     await Promise.all([rotator.log.close(), rotator.root.close()]);
+  },
+);
+
+t.test('a log that is the newest one in the snapshot of another process is not removed', async (t) => {
+  const path = t.testdir();
+  const store = await opened(t, path);
+  await write(store, 0, 3);
+  const helper = started(t, 'snapshot-holder', path, 'opening');
+  await until(() => helper.lines.includes('held'), 60_000);
+  const rotator = await openDatabase(path);
+  const snapshots = new Snapshots(rotator);
+  await rotateLog(rotator, new StoreView(rotator));
+  snapshots.removeReplaced();
+  t.same(logs(path), ['log', 'log-1']);
+  await killLines(helper);
+  await until(() => {
+    snapshots.freeDeadReaders();
+    snapshots.removeReplaced();
+    return logs(path).join() === 'log-1';
+  });
+  await Promise.all([rotator.log.close(), rotator.root.close()]);
+});
+
+t.test(
+  'processes that are slow to open the store open it while its log is rotated',
+  { skip: withoutStrace(), timeout: CRASH_FACTOR * 300_000 },
+  async (t) => {
+    const path = t.testdir();
+    const rotator = started(t, 'log-rotator', path, 'asked');
+    const slow = ['-f', '--seccomp-bpf', '-qq', '-o', '/dev/null', '-e', 'trace=openat,mkdir'];
+    const delayed = [...slow, '-e', 'inject=openat,mkdir:delay_enter=1000'];
+    const openers = [1, 2].map(() =>
+      startLines('strace', ...delayed, process.execPath, ...fixtureArgs('store-opener'), path),
+    );
+    for (const opener of openers) t.teardown(() => killLines(opener));
+    const ended = ({ child }: LineProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+    let asked = 0;
+    const opened = (): number => openers.reduce((sum, { lines }) => sum + lines.length, 0);
+    await until(() => {
+      // One rotation for each opening: beside more of them, those that are slow would begin again and again.
+      for (; asked <= opened(); asked++) rotator.child.stdin?.write('\n');
+      return openers.some(ended) || opened() > 100 * CRASH_FACTOR;
+    }, CRASH_FACTOR * 120_000);
+    const failed = openers.filter(ended).map(({ child }) => child.exitCode ?? child.signalCode);
+    for (const running of [...openers, rotator]) await killLines(running);
+    t.same(failed, []);
   },
 );
 

@@ -12,7 +12,7 @@ import { checkAccess, checkDatabaseFile } from './env/file-check.ts';
 import { countOpen, isOpenHere } from './env/open-envs.ts';
 import { openFile } from './env/open-file.ts';
 import { OpeningLock } from './env/opening-lock.ts';
-import { otherReaders } from './env/readers.ts';
+import { lastTransaction, otherReaders } from './env/readers.ts';
 import { COMPACT_BYTES, COPY_FOLDER, DATA_FILE, LOCK_FILE } from './env/store-files.ts';
 import { entriesOf } from './env/table-entries.ts';
 
@@ -80,9 +80,9 @@ async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOp
     const { bavail, bsize } = await statfs(path);
     const missing = used + minFreeBytes - bavail * bsize;
     if (missing > 0) return { outcome: 'no space', missing };
-    const { lastTxnId } = statsOf(source.root);
+    const last = lastTransaction(source.root);
     await copyEntries(source, join(path, COPY_FOLDER));
-    const pids = lock.exclusive(() => replace(path, source.root, lastTxnId));
+    const pids = lock.exclusive(() => replace(path, source.root, last));
     return pids === null ? { outcome: 'compacted', before, after: statSync(file).size } : { outcome: 'in use', pids };
   } finally {
     await lock.closing(() => source.root.close());
@@ -113,7 +113,6 @@ interface Stats {
   readonly treeLeafPageCount: number;
   readonly overflowPages: number;
   readonly entryCount: number;
-  readonly lastTxnId: number;
 }
 
 function statsOf(table: Pick<Table<Buffer, string> | RootDatabase, 'getStats'>): Stats {
@@ -161,16 +160,16 @@ async function copyEntries(source: Tables, to: string): Promise<void> {
 
 /**
  * Moves the copy into the place of the file; call it while no other process can open the store. Returns null, or the
- * ids of processes that have it open or have written to it since `lastTxnId`, as far as they are known: then it has
+ * ids of processes that have it open or have written to it since the transaction `last`, as far as they are known: then it has
  * done nothing.
  */
-function replace(path: string, root: RootDatabase, lastTxnId: number): number[] | null {
+function replace(path: string, root: RootDatabase, last: number): number[] | null {
   const file = join(path, DATA_FILE);
   root.readerCheck();
   root.resetReadTxn();
   // Readers of other containers are in LMDB's table only, processes that have not read anything have a lock only.
   const pids = [...new Set([...otherReaders(root).map(({ pid }) => pid), ...otherLockHolders(join(path, LOCK_FILE))])];
-  if (pids.length > 0 || statsOf(root).lastTxnId !== lastTxnId) return pids;
+  if (pids.length > 0 || lastTransaction(root) !== last) return pids;
   const copy = join(path, COPY_FOLDER, DATA_FILE);
   chmodSync(copy, statSync(file).mode & 0o777);
   renameSync(copy, file);

@@ -7,7 +7,7 @@ import { readProcessStat } from '../../../lib/process/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store-operations.ts';
 import type { Database } from '../env/database.ts';
 import { recordedGeneration } from '../env/log-file.ts';
-import { otherReaders } from '../env/readers.ts';
+import { lastTransaction, otherReaders } from '../env/readers.ts';
 import { DATA_FILE, finishRemovals, LOCK_FILE, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
 
 /** The state of a snapshot when it was first seen, and when its process was last seen to run (`performance.now()`). */
@@ -83,15 +83,27 @@ export class Snapshots {
   }
 
   /**
-   * Removes replaced logs that no other process of this machine has open. One of another container keeps its files open
-   * without their names.
+   * Removes replaced logs that no other process of this machine has open, or is about to open. One of another container
+   * keeps its files open without their names.
    */
   removeReplaced(): void {
     const { path } = this.#database;
     finishRemovals(path);
     const recorded = recordedGeneration(this.#database);
-    for (const generation of this.#replaced())
-      if (generation < recorded && this.#openedBy(generation).length === 0) removeLog(path, generation);
+    const replaced = this.#replaced().filter((generation) => generation < recorded);
+    // In this order: a process that opens a log holds its snapshot until it has the log open (`openRecordedLog`).
+    if (replaced.length === 0 || this.#hasOlderReaders()) return;
+    for (const generation of replaced) if (this.#openedBy(generation).length === 0) removeLog(path, generation);
+  }
+
+  /**
+   * Whether another process has a snapshot of the base table that may lack what this process has just read from it: in
+   * such a snapshot a replaced log can be the newest one.
+   */
+  #hasOlderReaders(): boolean {
+    const { root } = this.#database;
+    const last = lastTransaction(root);
+    return otherReaders(root).some(({ snapshot }) => snapshot !== null && snapshot < last);
   }
 
   /** The generations before the current one that still have a folder. */

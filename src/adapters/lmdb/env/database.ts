@@ -50,6 +50,12 @@ export interface OpenOptions {
   readonly lastFlushed?: boolean | undefined;
 }
 
+/** The base table of a store, and the folder of the store, in which its logs are. */
+type LogTarget = Pick<Database, 'path' | 'root' | 'meta'>;
+
+/** A log that is open. */
+type OpenedLog = Pick<Database, 'log' | 'generation'>;
+
 interface Format {
   readonly version: number;
   readonly epoch: string;
@@ -75,7 +81,7 @@ export async function openDatabase(
     const { epoch } = await migrate({ ...tables, path });
     return {
       ...tables,
-      ...(await openCurrentLog(tables, path, { ringRecords: bounds.ringRecords, lastFlushed })),
+      ...(await openCurrentLog({ ...tables, path }, { ringRecords: bounds.ringRecords, lastFlushed })),
       path,
       bounds,
       lastFlushed,
@@ -99,15 +105,13 @@ export async function openDatabase(
  * @param report called with the error of a log that cannot be closed
  */
 export function switchLog(database: Database, generation: number, report: (error: unknown) => void): void {
-  for (let next = generation; ;) {
-    database.root.resetReadTxn();
-    next = Math.max(next, recordedGeneration(database));
-    const log = openLog(database.path, next, {
+  for (;;) {
+    const opened = openRecordedLog(database, generation, {
       ringRecords: database.bounds.ringRecords,
       lastFlushed: database.lastFlushed,
     });
-    const isCurrent = isNewest(database, next);
-    const closing = isCurrent ? replaceLog(database, next, log) : log.close();
+    const isCurrent = isNewest(database, opened.generation);
+    const closing = isCurrent ? replaceLog(database, opened.generation, opened.log) : opened.log.close();
     closing.catch(report);
     if (isCurrent) return;
   }
@@ -124,24 +128,38 @@ export async function replaceLog(database: Database, generation: number, log: Lo
   await previous.close();
 }
 
-async function openCurrentLog(
-  tables: Pick<Database, 'root' | 'meta'>,
-  path: string,
-  options: LogOptions,
-): Promise<Pick<Database, 'log' | 'generation'>> {
+async function openCurrentLog(target: LogTarget, options: LogOptions): Promise<OpenedLog> {
   for (;;) {
-    tables.root.resetReadTxn();
-    const generation = recordedGeneration(tables);
-    await ownCommitsDone(join(path, logFolder(generation)));
-    const log = openLog(path, generation, options);
-    if (isNewest(tables, generation)) return { log, generation };
-    await log.close();
+    target.root.resetReadTxn();
+    const generation = recordedGeneration(target);
+    await ownCommitsDone(join(target.path, logFolder(generation)));
+    if (!isNewest(target, generation)) continue;
+    const opened = openRecordedLog(target, generation, options);
+    if (isNewest(target, opened.generation)) return opened;
+    await opened.log.close();
   }
 }
 
 /**
- * Whether no later generation of the log is recorded. If one is, the log that was just opened may have been removed,
- * and created again by opening it.
+ * Opens the newest generation of the log that is recorded, or `generation` if that is later. Holds the snapshot of the
+ * base table in which it reads the record until the log is open: no process removes a log that is the newest one in a
+ * snapshot (`Snapshots.removeReplaced`). LMDB opens several files one after the other, and a folder that is renamed in
+ * between ends the process with an error, or with SIGSEGV (file-check.ts).
+ */
+function openRecordedLog(target: LogTarget, generation: number, options: LogOptions): OpenedLog {
+  target.root.resetReadTxn();
+  const snapshot = target.root.useReadTransaction();
+  try {
+    const newest = Math.max(generation, recordedGeneration(target));
+    return { log: openLog(target.path, newest, options), generation: newest };
+  } finally {
+    snapshot.done();
+  }
+}
+
+/**
+ * Whether no later generation of the log is recorded. If one is, the base table may have been written beyond the end of
+ * the log that was just opened.
  */
 function isNewest(tables: Pick<Database, 'root' | 'meta'>, generation: number): boolean {
   tables.root.resetReadTxn();

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants as fileConstants,
-  existsSync,
   ftruncateSync,
   openSync,
   readSync,
@@ -47,23 +46,32 @@ const PROBE_FILE = 'disk-probe';
  * @throws {NodeJS.ErrnoException} with `path` when they fail
  */
 export function checkAccess(folder: string): void {
-  const [data, lock] = [join(folder, DATA_FILE), join(folder, LOCK_FILE)];
-  const files = [data, lock].filter((path) => existsSync(path));
-  for (const path of files) {
-    if (!statSync(path).isFile())
-      throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), {
-        code: 'EACCES',
-        errno: -constants.errno.EACCES,
-        syscall: 'open',
-        path,
-      });
-    for (const flags of [O_RDWR, O_RDWR | O_DSYNC]) closeSync(openSync(path, flags));
-  }
+  const data = join(folder, DATA_FILE);
+  const sizes = [data, join(folder, LOCK_FILE)].map(openableSize);
   // LMDB fills a file that is missing or empty.
-  if (files.length < 2 || files.some((path) => statSync(path).size === 0)) tryNewFile(folder);
+  if (sizes.includes(0)) tryNewFile(folder);
   // LMDB reads its first two pages before it maps the file.
   const first = bytesAt(data, 0);
   if (first !== null && hasMagic(first)) bytesAt(data, numberAt(first, PAGE_SIZE_OFFSET));
+}
+
+/** Opens a file as LMDB does, and closes it. Returns its size; 0 if it is missing, as a lock file may be at any moment. */
+function openableSize(path: string): number {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile() === false)
+    throw Object.assign(new Error(`EACCES: not a file, open '${path}'`), {
+      code: 'EACCES',
+      errno: -constants.errno.EACCES,
+      syscall: 'open',
+      path,
+    });
+  try {
+    for (const flags of [O_RDWR, O_RDWR | O_DSYNC]) closeSync(openSync(path, flags));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+  return stats?.size ?? 0;
 }
 
 /** Writes and reads a file as LMDB does with a new one, and removes it. */

@@ -27,3 +27,9 @@ export function otherReaders<V, K extends Key>(lmdbEnv: RootDatabase<V, K>): Rea
     }))
     .filter(({ pid }) => pid !== process.pid);
 }
+
+/** The number of the last transaction that was committed to an LMDB environment, by any process. */
+export function lastTransaction<V, K extends Key>(lmdbEnv: RootDatabase<V, K>): number {
+  // The types of lmdb-js leave out what `getStats` returns.
+  return (lmdbEnv.getStats() as { readonly lastTxnId: number }).lastTxnId;
+}
