@@ -21,7 +21,7 @@ export interface RunningWorker {
 
 /**
  * Starts a worker as the primary's `start` message says. May reject when `stop` is aborted before the worker runs: the
- * process ends then.
+ * process is killed then.
  */
 export type StartWorker = (start: StartData, channel: ProcessChannel, stop: AbortSignal) => Promise<RunningWorker>;
 
@@ -53,8 +53,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   };
   process.on('uncaughtException', onUnhandled);
   process.on('unhandledRejection', onUnhandled);
-  // Not process.exit: during a commit it can hang in the store's native teardown, and no watchdog is left to kill it.
-  channel.onClose(() => process.kill(process.pid, 'SIGKILL'));
+  channel.onClose(killThisProcess);
 
   let worker: Promise<RunningWorker> | null = null;
   const stopping = new AbortController();
@@ -68,9 +67,8 @@ export function runWorkerProcess(startWorker: StartWorker): void {
           channel.send({ type: 'ready', data: running.ready });
           void running.failed?.then(fail);
         },
-        (error: unknown) => {
-          if (!stopping.signal.aborted) fail(error);
-        },
+        // What it has begun goes on, such as a commit.
+        (error: unknown) => (stopping.signal.aborted ? killThisProcess() : fail(error)),
       );
     }
     if (message.type === 'ping') channel.send({ type: 'pong', data: {} });
@@ -88,8 +86,17 @@ function exitCodeOf(error: unknown): number | null {
 }
 
 async function drainAndExit(worker: Promise<RunningWorker> | null, reason: DrainReason): Promise<void> {
-  // A worker that could not start has already reported its failure, unless it was stopped before.
+  // One that could not start, or was stopped before it ran, ends without this.
   const running = await worker?.catch(() => null);
-  if (running !== null && running !== undefined) await shutDown(running.drain(reason), running.log);
+  if (running === null) return;
+  if (running !== undefined) await shutDown(running.drain(reason), running.log);
   process.exit(WorkerExit.intended);
+}
+
+/**
+ * Ends this process at once. `process.exit` can hang in the native teardown of the store during a commit, and only the
+ * primary could end the process then. Every answered write is on disk.
+ */
+function killThisProcess(): void {
+  process.kill(process.pid, 'SIGKILL');
 }

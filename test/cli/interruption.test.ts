@@ -5,6 +5,7 @@ import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
 import { collab, type InitOutput, type Server, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
+import { startFixture } from '../helpers/line-process.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
@@ -111,3 +112,16 @@ t.test(
     t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });
   },
 );
+
+t.test('a second signal ends a command at once, also one that is writing', async (t) => {
+  for (let i = 0; i < 5; i++) {
+    const { child, lines } = startFixture('interrupted-writer', tempFolder(t));
+    t.teardown(() => child.kill('SIGKILL'));
+    await until(() => lines.includes('writes'));
+    child.kill('SIGINT');
+    await until(() => lines.includes('interrupted'));
+    child.kill('SIGINT');
+    await until(() => child.exitCode !== null || child.signalCode !== null, 10_000);
+    t.equal(child.signalCode, 'SIGINT', 'a shell says 130');
+  }
+});

@@ -1,15 +1,19 @@
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { parentChannel } from '../../src/cluster/channel.ts';
 import { WorkerExit } from '../../src/cluster/exit.ts';
 import type { Message } from '../../src/cluster/messages.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { fixtureProgram } from '../helpers/fixture-program.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** Forks a process that runs as a worker, and sends it `start`. */
-function worker(t: Test, work = '') {
+function worker(t: Test, work = '', folder = '') {
   const { path, execArgv } = fixtureProgram('worker-role');
-  const child = fork(path, [work], { execArgv: [...execArgv], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const child = fork(path, [work, folder], { execArgv: [...execArgv], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   t.teardown(() => child.kill('SIGKILL'));
   const channel = parentChannel(child);
   const messages: Message[] = [];
@@ -91,5 +95,14 @@ t.test('a worker that cannot start still exits when asked to drain', async (t) =
   const { channel, ended } = worker(t, 'fails to start');
   channel.send({ type: 'drain', data: { reason: 'stop' } });
   const code = await ended;
-  t.ok(code === WorkerExit.logged || code === WorkerExit.intended, `it ended with ${code}`);
+  t.ok(code === WorkerExit.logged || code === 'SIGKILL', `it ended with ${code}`);
+});
+
+t.test('a worker that is stopped while its start writes to the store ends at once', async (t) => {
+  for (let i = 0; i < 5; i++) {
+    const { channel, child, ended } = worker(t, 'writes while it starts', tempFolder(t));
+    await once(child.stdout as Readable, 'data');
+    channel.send({ type: 'drain', data: { reason: 'stop' } });
+    t.equal(await Promise.race([ended, delay(10_000, 'it still runs after 10 s', { ref: false })]), 'SIGKILL');
+  }
 });

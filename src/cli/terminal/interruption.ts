@@ -26,7 +26,7 @@ export interface InterruptionWatch {
 
 /**
  * Calls `close` on SIGINT or SIGTERM, which makes the command fail at its next read of the store. If the command has
- * not ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit
+ * not ended a second later, for example because it waits for a pipe, the process exits. A second signal ends it
  * at once.
  *
  * @param closeMs if `close` takes longer, in milliseconds, because another process blocks the store, the signal ends
@@ -38,7 +38,7 @@ export function watchForInterruption(close: () => Promise<void>, closeMs?: numbe
   const onSignal = (signal: keyof typeof SIGNALS): void => {
     const { exitCode } = (interrupted ??= new InterruptedError(signal));
     const exit = (): void => process.exit(exitCode);
-    process.once(signal, exit);
+    process.once(signal, () => endBy(signal));
     if (closeMs !== undefined) giveUp = setTimeout(() => endBy(signal), closeMs);
     void close().then(() => setTimeout(exit, EXIT_MS).unref(), exit);
   };
@@ -61,7 +61,7 @@ function endBy(signal: NodeJS.Signals): void {
 
 /**
  * Runs `work` with a signal that is aborted on SIGINT or SIGTERM. Then waits until `work` has ended, however long that
- * takes, so that it can remove what it has written. A second SIGINT or SIGTERM makes the process exit at once.
+ * takes, so that it can remove what it has written. A second SIGINT or SIGTERM ends the process at once.
  *
  * @throws {InterruptedError} if `work` fails after a SIGINT or SIGTERM
  */
