@@ -14,10 +14,13 @@ t.test('Ctrl-C ends the checks of doctor, and is not reported as a failed check'
   t.intercept(process, 'exit', { value: () => undefined });
   for (const check of [checkFilesOf, checkDeep, checkQuotas]) {
     // The check has opened the store when it starts to listen for signals.
-    const interrupt = (event: string | symbol, listener: (signal: string) => void): void =>
-      void (event === 'SIGINT' && queueMicrotask(() => listener('SIGINT')));
+    const interrupt = (event: string | symbol, listener: (signal: string) => void): void => {
+      if (event !== 'SIGINT') return;
+      // The next one is for a second signal.
+      process.off('newListener', interrupt);
+      queueMicrotask(() => listener('SIGINT'));
+    };
     process.on('newListener', interrupt);
     await t.rejects((): Promise<unknown> => check(subject), { name: 'InterruptedError', exitCode: 130 });
-    process.off('newListener', interrupt);
   }
 });
