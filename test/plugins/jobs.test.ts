@@ -317,13 +317,13 @@ t.test('jobs that are added in the process that runs them', async (t) => {
       at,
       Array.from({ length: 12 }, (_, n) => ({ id: `wait_${n}`, payload: 'wait' })),
     );
-    const attempts = (await queue.list(at, { state: 'waiting' })).map((job) => job.attempts);
-    t.strictSame(
-      attempts.toSorted((a, b) => a - b),
-      [...Array<number>(4).fill(0), ...Array<number>(8).fill(1)],
-    );
+    const begun = async (): Promise<number> =>
+      (await queue.list(at, { state: 'waiting' })).filter(({ attempts }) => attempts > 0).length;
+    // With the next round, if the runner has not yet noted that the job before has ended.
+    await until(async () => (await begun()) === 8);
     await add('behind');
     t.match(await queue.get(at, 'behind'), { attempts: 0 });
+    t.equal(await begun(), 8);
     writeFileSync(join(folder, 'go on'), '');
     await until(async () => (await queue.count(at)).waiting === 0);
   });
