@@ -32,11 +32,12 @@ export class Heartbeat {
   readonly #lease: SharedLease;
   readonly #timer: NodeJS.Timeout;
   readonly #unfollow: () => void;
-  #checkedAt = Number.NEGATIVE_INFINITY;
-  #positionsSentAt = Number.NEGATIVE_INFINITY;
+  #checkedAt: number;
+  #positionsSentAt: number;
 
   constructor(services: Services) {
     this.#services = services;
+    this.#checkedAt = this.#positionsSentAt = services.ctx.clock.monotonic();
     this.#lease = new SharedLease(services);
     this.#timer = setInterval(() => this.tick(), TICK_MS);
     this.#timer.unref();
