@@ -121,9 +121,8 @@ else {
       await join(t, postgres.url.replace(String(postgres.port), String(proxy.port)), { beaconMs: 50, deafMs: 1_000 }),
     ];
     await publishUntilHeard(one, two, 'before');
-    // It connects to hear before it connects to send.
-    const [hearing] = proxy.links;
-    hearing?.server.pause();
+    // One of them is that over which it hears; a new one is not paused.
+    for (const { server } of proxy.links) server.pause();
     two.announcements.length = 0;
     await until(() => two.announcements.includes(null));
     await publishUntilHeard(one, two, 'after');

@@ -214,9 +214,10 @@ await t.test('time never goes back, and goes on, when the clock of the server do
   const [seconds, micros] = (await command('TIME')) as [string, string];
   await command('SET', `${tag}:t`, `${(Number(seconds) + 3_600) * 1_000_000 + Number(micros)} 0`);
   await command('HSET', `${tag}:l`, 'ow', `1 ${(Number(seconds) + 3_600 + 20) * 1_000_000}`);
-  const hit = await shared.hit('k', 1, 200);
+  // In one call of the server, so that no time passes between them.
+  const [hit, again] = await Promise.all([shared.hit('k', 1, 200), shared.hit('k', 1, 200)]);
   t.match(hit, { allowed: true, resetMs: 200 });
-  t.equal((await shared.hit('k', 1, 200)).allowed, false);
+  t.equal(again.allowed, false);
   await until(async () => (await shared.hit('k', 1, 200)).allowed);
   t.equal(await shared.renewLease('w'), true);
   await shared.put({ key: 'k', name: 'after', owner: 'w', text: '' });

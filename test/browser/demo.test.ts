@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { type Cluster, type Folder, initFolder, startCluster } from '../helpers/cluster.ts';
+import { type Cluster, type Folder, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { api, commentMenu, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 const config = { demo: true, shutdown: { closeSpreadSeconds: 0 } };
@@ -63,6 +63,7 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
         items: { id: string; positionX: number }[];
       };
       t.equal(items.length, 2);
+      for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor();
       await api(cluster, 'DELETE', `/threads/${items[0]?.id}`);
       for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor({ state: 'detached' });
     },
@@ -92,7 +93,13 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     await ann.keyboard.press('Enter');
     await popover(bob).getByText('I look into it').waitFor();
     await reply(bob).fill('half a sentence');
-    await popover(ann).getByText('Bob is typing…').waitFor();
+    // Who has typed nothing for 5 s does not type.
+    await until(async () => {
+      await reply(bob).press('.');
+      return popover(ann).getByText('Bob is typing…').isVisible();
+    });
+    const typed = await reply(bob).inputValue();
+    t.match(typed, /^half a sentence\.+$/);
 
     const own = popover(ann).locator('.comment', { hasText: 'I look into it' });
     await commentMenu(ann, own, 'Edit');
@@ -109,7 +116,7 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     await popover(bob).getByRole('button', { name: 'Reopen' }).click();
     await pin(ann, 'Deployment').click();
     await popover(ann).getByRole('button', { name: 'Resolve' }).waitFor();
-    t.equal(await reply(bob).inputValue(), 'half a sentence', 'what is being typed stays');
+    t.equal(await reply(bob).inputValue(), typed, 'what is being typed stays');
   });
 
   await t.test(

@@ -115,6 +115,11 @@ t.test('names in sentences that run in the other direction', { skip: skipReason 
         'the placeholder of an empty field',
       );
       await field(bob).pressSequentially('Hm');
+      // Who has typed nothing for 5 s does not type.
+      await until(async () => {
+        await field(bob).press('m');
+        return (await ann.locator('.typing').count()) > 0;
+      });
       t.same(await order(ann, '.typing', typing), typing, 'who is typing');
       await field(bob).fill('');
       await popover(ann)

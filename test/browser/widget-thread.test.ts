@@ -95,10 +95,7 @@ t.test('an open thread and the list of threads', { skip: skipReason }, async (t)
     try {
       await field(page).fill('On its way');
       await field(page).press('Enter');
-      await popover(page)
-        .locator('.comment.pending', { hasText: 'On its way' })
-        .getByText('Sending…')
-        .waitFor({ timeout: 5_000 });
+      await popover(page).locator('.comment.pending', { hasText: 'On its way' }).getByText('Sending…').waitFor();
       t.equal(await page.evaluate(`getComputedStyle(${root}.querySelector('.comment.pending')).opacity`), '1');
     } finally {
       for (const pid of workers) process.kill(pid, 'SIGCONT');

@@ -239,7 +239,7 @@ t.test('what is typed in the widget', { skip: skipReason }, async (t) => {
     t.equal(await popover(slow).count(), 0);
     release();
     await field(slow).waitFor();
-    await until(() => slow.evaluate<boolean>(`${ROOT}.activeElement === ${AREA}`), 5_000);
+    await until(() => slow.evaluate<boolean>(`${ROOT}.activeElement === ${AREA}`));
     await slow.close();
   });
 });

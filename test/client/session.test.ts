@@ -94,12 +94,14 @@ t.test('an expired token is replaced once, and a token that is about to expire w
   const reasons: string[] = [];
   const expired = await tenant.token({ userId: 'ann', ttlSeconds: 60 });
   service.clock.advance(120_000);
+  let renewed: Promise<string> | undefined;
   const sockets = new CuttableSockets();
   const session = openSession(t, tenant, 'ann', {
     WebSocket: sockets.WebSocket,
     token: ({ reason }) => {
       reasons.push(reason);
-      return reason === 'connect' ? expired : tenant.token({ userId: 'ann', ttlSeconds: 300 });
+      if (reason === 'connect') return expired;
+      return (renewed = tenant.token({ userId: 'ann', ttlSeconds: 300 }));
     },
   });
   await stateOf(session, ({ status }) => status === 'live');
@@ -109,6 +111,10 @@ t.test('an expired token is replaced once, and a token that is about to expire w
     service.clock.advance(1_000);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+  await renewed;
+  // Messages of a connection are handled in their order: after this one the new token is known.
+  await new Promise(setImmediate);
+  await session.room('before').ready();
   service.clock.advance(120_000);
   const room = session.room('page');
   t.match(await room.ready(), { status: 'ready' });

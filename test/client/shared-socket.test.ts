@@ -104,7 +104,7 @@ t.test(
     const expected = await stored(tenant);
     for (const { session, seqs } of tabs) {
       await isLive(session);
-      await snapshotOf(session.room('page'), ({ threads }) => textsOf(threads) === expected, 15_000).catch(() =>
+      await snapshotOf(session.room('page'), ({ threads }) => textsOf(threads) === expected).catch(() =>
         t.equal(textsOf(session.room('page').getSnapshot().threads), expected),
       );
       t.strictSame(

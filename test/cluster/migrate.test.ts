@@ -144,6 +144,7 @@ class Clients {
 /** Moves the data of a server that is written to, and starts it at its new place at the same address. */
 async function moveServer(t: Test, server: Cluster, clients: Clients, to: Folder): Promise<Cluster> {
   await clients.more(30);
+  clients.refused = 0;
   const moved = await collab('migrate', '--to', join(to.dir, 'config.json'), '--dir', server.dir, '--yes', '--json');
   if (moved.code !== 0) throw new Error(moved.stderr);
   const report = JSON.parse(moved.stdout) as { records: number };
@@ -153,7 +154,6 @@ async function moveServer(t: Test, server: Cluster, clients: Clients, to: Folder
   const answered = clients.answered.length;
   t.match(await clients.send('GET', '/rooms'), { status: 200 }, 'the old server goes on with reads');
   t.equal(clients.answered.length, answered, 'and confirms nothing any more');
-  clients.refused = 0;
   await server.stop();
   return startCluster({ workers: 1, folder: to, port: server.port });
 }

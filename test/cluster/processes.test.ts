@@ -228,10 +228,12 @@ t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and e
 
   await t.test('a drain ends in time although a request never does', async (t) => {
     await halfARequest(again, threadId, 'never finished');
-    const startedAt = performance.now();
     again.signal('SIGINT');
     t.equal((await again.ended).code, 0);
-    t.ok(performance.now() - startedAt < 6_500, 'drainSeconds and 5 s');
+    t.notOk(
+      again.log().some(({ killed }) => killed !== undefined),
+      'after drainSeconds and 5 s a worker would be killed',
+    );
   });
 });
 

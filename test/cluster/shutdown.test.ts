@@ -68,5 +68,5 @@ t.test('an idle iteration comes soon in an idle loop, and within bounds in a bus
   const startedAt = performance.now();
   await idleIteration();
   busy = false;
-  t.ok(performance.now() - startedAt < 2_000);
+  t.ok(performance.now() - startedAt < 10_000);
 });

@@ -265,7 +265,7 @@ t.test('a worker that does not end within the bound is killed', async (t) => {
   const startedAt = performance.now();
   await supervisor.stop();
   t.same(await web?.ended, { code: null, signal: 'SIGKILL' });
-  t.ok(performance.now() - startedAt < 8_000);
+  t.ok(performance.now() - startedAt < 30_000);
   t.ok(lines.some(({ killed }) => killed === 'web-1'));
 });
 

@@ -154,7 +154,7 @@ function testProxy(proxy: Proxy): void {
         await post('/rooms/live/threads', { userId: 'ann', body: `event ${n}` });
         const startedAt = performance.now();
         t.match((await events.next()).value, new RegExp(`"body":"event ${n}"`));
-        t.ok(performance.now() - startedAt < 2_000);
+        t.ok(performance.now() - startedAt < 10_000);
       }
       await events.return(undefined);
     });

@@ -23,7 +23,7 @@ const candidates = Object.entries(containers).flatMap(([type, codecs]) =>
 );
 
 /**
- * An expression for a page: JSON of a `Recording` of half a second for each type that the browser offers, of those that
+ * An expression for a page: JSON of a `Recording` of half a second or more for each type that the browser offers, of those that
  * differ in container or codecs. Sound and picture are made by the page, so that no device and no permission is needed.
  */
 export const recordEverything = `(async () => {
@@ -43,9 +43,16 @@ export const recordEverything = `(async () => {
     const recorder = new MediaRecorder(stream, { mimeType: asked });
     const chunks = [];
     const stopped = new Promise((resolve, reject) => { recorder.onstop = resolve; recorder.onerror = ({ error }) => reject(error); });
-    recorder.onstart = () => setTimeout(() => recorder.stop(), 500);
-    recorder.ondataavailable = ({ data }) => chunks.push(data);
-    recorder.start();
+    const recorded = new Promise((resolve) => {
+      recorder.ondataavailable = ({ data }) => {
+        if (data.size > 0) chunks.push(data);
+        if (chunks.length >= 3) resolve();
+      };
+    });
+    recorder.start(100);
+    const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    await Promise.all([passed(500), Promise.race([recorded, passed(10_000)])]);
+    recorder.stop();
     await stopped;
     const blob = new Blob(chunks, { type: recorder.mimeType });
     const bytes = new Uint8Array(await blob.arrayBuffer());

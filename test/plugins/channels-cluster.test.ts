@@ -136,7 +136,11 @@ t.test('a burst of comments is posted as fast as the target takes messages, and 
 });
 
 t.test('a webhook that is tried again after its user was erased has no personal data', async (t) => {
-  const hook = await startReceiver(t, 500);
+  // Fails once the user is gone, so that it is tried again after that.
+  let fail = (): void => {};
+  const hook = await startReceiver(t, (response) => {
+    fail = () => void response.writeHead(500).end();
+  });
   const { call, run } = cluster;
   await run('webhook', 'add', '--url', hook.url, '--events', 'user.updated');
   await call('PUT', '/users/zoe', { name: 'Zoe Example', metadata: { phone: '555' } });
@@ -147,6 +151,8 @@ t.test('a webhook that is tried again after its user was erased has no personal 
   await until(() => about().length === 1);
   t.match(about()[0], /Zoe Example/);
   await call('DELETE', '/users/zoe');
+  hook.answer = 500;
+  fail();
   await until(() => about().length === 2);
   t.match(JSON.parse(about()[1] ?? ''), { data: { userId: 'zoe', name: null, metadata: {} } });
   t.notMatch(about()[1], /Zoe Example|555/);

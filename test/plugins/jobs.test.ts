@@ -44,6 +44,8 @@ async function startJobs(
     readonly beginsAtOnce?: boolean;
     readonly rememberedGroups?: number;
     readonly put?: () => Promise<void>;
+    /** Jobs have a minute instead of two seconds. */
+    readonly isPatient?: boolean;
   } = {},
 ): Promise<Jobs> {
   const world = await createWorld(t);
@@ -80,13 +82,13 @@ async function startJobs(
       meter: new HookMeter(info.name, metrics),
       ...(rememberedGroups === undefined ? {} : { rememberedGroups }),
     },
-    0,
+    options.isPatient === true ? 1 : 0,
   );
   t.teardown(async () => {
     await runner.stop();
     await thread.stop();
   });
-  const queue = services('jobs').queue('work');
+  const queue = services('jobs').queue(options.isPatient === true ? 'patient' : 'work');
   const at = { id: world.environment.id, slug: world.environment.slug };
   return {
     ...world,
@@ -218,8 +220,8 @@ for (const [payload, reason] of [
 t.test(
   'a job that another process was running when it was killed runs at once, and one that waits for its retry does not',
   async (t) => {
-    const { add, runUntil, ctx, queue, at, folder, clock } = await startJobs(t);
-    const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
+    const { add, runUntil, ctx, queue, at, folder, clock } = await startJobs(t, { isPatient: true });
+    const address = { environmentId: at.id, plugin: 'jobs', queue: 'patient' };
     for (const id of ['fine', 'ahead', 'retried']) await add(id);
     // By a machine whose clock is ten minutes ahead.
     const now = clock.now();
@@ -273,7 +275,7 @@ t.test('no job begins at once before the leases of earlier processes are freed',
 });
 
 t.test('a job waits no longer when the clock is set back, and one that runs is not run again', async (t) => {
-  const jobs = await startJobs(t);
+  const jobs = await startJobs(t, { isPatient: true });
   const { add, runUntil, queue, at, clock, folder } = jobs;
   await add('running', 'wait');
   await runUntil('running', 0, (job) => job?.attempts === 1);
@@ -288,7 +290,7 @@ t.test('a job waits no longer when the clock is set back, and one that runs is n
 });
 
 t.test('jobs that are added in the process that runs them', async (t) => {
-  const { add, runUntil, queue, at, folder } = await startJobs(t, { beginsAtOnce: true });
+  const { add, runUntil, queue, at, folder } = await startJobs(t, { beginsAtOnce: true, isPatient: true });
   await add('first');
   await runUntil('first', 0, (job) => job === undefined);
 

@@ -42,7 +42,7 @@ t.test(
     await until(
       () =>
         Promise.resolve(cluster.pids('web').length === 2 && cluster.pids('web').every((pid) => !before.includes(pid))),
-      60_000,
+      180_000,
     );
     await until(counted);
     // Nothing in this process has opened the store of the server.

@@ -91,7 +91,7 @@ t.test('a write that takes too long does not delay the drain', async (t) => {
 
 t.test('a socket works until it is closed', async (t) => {
   const { worker, socket, idle, threadId } = await setUp(t);
-  const closing = worker.realtime.close(400, 1_000);
+  const closing = worker.realtime.close(2_000, 1_000);
   const last = await Promise.race([socket.closed.then(() => idle), idle.closed.then(() => socket)]);
   t.equal((await last.request('comment.create', { threadId, body: 'still open' })).type, 'ok');
   await closing;

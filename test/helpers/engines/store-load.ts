@@ -30,9 +30,13 @@ export class StoreLoad {
     this.#writers = stores.flatMap((store, s) => [0, 1, 2, 3].map((w) => this.#write(store, `${name}/${s}/${w}`)));
   }
 
-  /** Ends the transactions, once there are enough that were confirmed. */
+  /**
+   * Ends the transactions, once more of them were confirmed: they wait for one that a lost connection has left, as all
+   * write the same record.
+   */
   async stop(): Promise<void> {
-    await until(() => this.confirmed.size > 20);
+    const before = this.confirmed.size;
+    await until(() => this.confirmed.size > before + 20);
     this.#stop.abort();
     await Promise.all(this.#writers);
   }
