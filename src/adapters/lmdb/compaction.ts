@@ -160,8 +160,8 @@ async function copyEntries(source: Tables, to: string): Promise<void> {
 
 /**
  * Moves the copy into the place of the file; call it while no other process can open the store. Returns null, or the
- * ids of processes that have it open or have written to it since the transaction `last`, as far as they are known: then it has
- * done nothing.
+ * ids of processes that have it open or have written to it since the transaction `last`, as far as they are known: then
+ * it has done nothing.
  */
 function replace(path: string, root: RootDatabase, last: number): number[] | null {
   const file = join(path, DATA_FILE);

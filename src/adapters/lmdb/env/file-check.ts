@@ -55,7 +55,12 @@ export function checkAccess(folder: string): void {
   if (first !== null && hasMagic(first)) bytesAt(data, numberAt(first, PAGE_SIZE_OFFSET));
 }
 
-/** Opens a file as LMDB does, and closes it. Returns its size; 0 if it is missing, as a lock file may be at any moment. */
+/**
+ * Opens a file as LMDB does, and closes it. Returns its size in bytes; 0 if it is missing, as a lock file may be at any
+ * moment.
+ *
+ * @throws {NodeJS.ErrnoException} when it is no file, or cannot be opened
+ */
 function openableSize(path: string): number {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats?.isFile() === false)
