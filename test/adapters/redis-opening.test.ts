@@ -7,9 +7,9 @@ import { Connection } from '../../src/adapters/redis/connection.ts';
 import { type OpenRedis, openRedis, openRedisShared } from '../../src/adapters/redis/open.ts';
 import { parseTarget } from '../../src/adapters/redis/target.ts';
 import { EngineError } from '../../src/ports/engine-error.ts';
-import { until } from '../helpers/cluster.ts';
+import { stablePort, until } from '../helpers/cluster.ts';
 import { makeCertificate } from '../helpers/engines/certificates.ts';
-import { findProgram, freePort, killInstance, skipWithout, startInstance } from '../helpers/engines/instance.ts';
+import { findProgram, killInstance, skipWithout, startInstance } from '../helpers/engines/instance.ts';
 import { REDIS, type Redis, startRedis } from '../helpers/engines/redis.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -169,7 +169,7 @@ await t.test('a replica is refused', options, async (t) => {
 
 await t.test('a certificate must verify', { skip: options.skip || skipWithout('openssl') }, async (t) => {
   const { cert, key } = makeCertificate(t, 'localhost');
-  const port = await freePort();
+  const port = await stablePort();
   const tls = ['--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
   await startRedis(t, ...tls, '--tls-auth-clients', 'no');
   await isRefused(t, `rediss://localhost:${port}`, false, /certificate that does not verify .*let ca in the URL name/);
@@ -181,7 +181,7 @@ await t.test('a certificate must verify', { skip: options.skip || skipWithout('o
 /** Two nodes of a cluster; the second one has the slots. */
 async function startCluster(t: Test) {
   // By default the nodes meet on their own port plus 10 000, which another connection may have.
-  const [busOne, busTwo] = [String(await freePort()), String(await freePort())];
+  const [busOne, busTwo] = [String(await stablePort()), String(await stablePort())];
   const start = async (bus: string): Promise<Redis> =>
     startRedis(t, '--cluster-enabled', 'yes', '--cluster-node-timeout', '60000', '--cluster-port', bus);
   const nodes = [await start(busOne), await start(busTwo)] as const;
@@ -224,7 +224,7 @@ await t.test('a cluster is followed to the node that has the keys, also when the
 
 await t.test('sentinels say where the master is', options, async (t) => {
   const redis = await startRedis(t);
-  const [folder, port] = [tempFolder(t), await freePort()];
+  const [folder, port] = [tempFolder(t), await stablePort()];
   const file = join(folder, 'sentinel.conf');
   writeFileSync(file, `port ${port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 ${redis.port} 1\n`);
   const sentinel = startInstance(findProgram('redis-server') ?? '', [file, '--sentinel'], { cwd: folder });

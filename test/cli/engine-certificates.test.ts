@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { collab, type Finished, startServer } from '../helpers/cli.ts';
-import { until } from '../helpers/cluster.ts';
+import { stablePort, until } from '../helpers/cluster.ts';
 import { collab as collabInside } from '../helpers/command.ts';
 import { type Certificate, makeCertificate, useCertificate } from '../helpers/engines/certificates.ts';
-import { freePort, skipWithout } from '../helpers/engines/instance.ts';
+import { skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder } from '../helpers/engines/nodes.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
@@ -86,7 +86,7 @@ t.test('Redis', { skip: skipWithout('openssl', ...POSTGRES, ...REDIS) }, async (
   const says = /shared\.url: Redis at localhost:\d+\/0 .*certificate that does not verify .*ca in the URL/;
   for (const host of ['localhost', 'elsewhere.test']) {
     const { cert, key } = makeCertificate(t, host);
-    const port = await freePort();
+    const port = await stablePort();
     const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
     await startRedis(t, '--tls-port', String(port), ...files, '--tls-auth-clients', 'no');
     // A certificate of nobody who is known, and one that is trusted and has another name.

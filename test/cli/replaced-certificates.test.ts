@@ -8,14 +8,14 @@ import { Connection } from '../../src/adapters/redis/connection.ts';
 import { S3Server } from '../doubles/s3/server.ts';
 import { wav } from '../fixtures/media.ts';
 import { type InitOutput, startServer, type Server } from '../helpers/cli.ts';
-import { until } from '../helpers/cluster.ts';
+import { stablePort, until } from '../helpers/cluster.ts';
 import {
   bundleOf,
   type Certificate,
   makeCertificate,
   makeExpiredCertificate,
 } from '../helpers/engines/certificates.ts';
-import { freePort, skipWithout } from '../helpers/engines/instance.ts';
+import { skipWithout } from '../helpers/engines/instance.ts';
 import { nodeFolder } from '../helpers/engines/nodes.ts';
 import { POSTGRES, startPostgres } from '../helpers/engines/postgres.ts';
 import { REDIS, startRedis } from '../helpers/engines/redis.ts';
@@ -41,7 +41,7 @@ async function hasLogged(server: Server, says: RegExp): Promise<void> {
 
 t.test('Redis beside a node', { skip: skipWithout('openssl', ...POSTGRES, ...REDIS), timeout: 120_000 }, async (t) => {
   const { right, wrong, trusted } = certificatesOf(t);
-  const port = await freePort();
+  const port = await stablePort();
   const files = ['--tls-cert-file', right.cert, '--tls-key-file', right.key, '--tls-ca-cert-file', right.cert];
   const password = ['--requirepass', PASSWORD];
   const redis = await startRedis(t, '--tls-port', String(port), ...files, '--tls-auth-clients', 'no', ...password);

@@ -23,8 +23,9 @@ const candidates = Object.entries(containers).flatMap(([type, codecs]) =>
 );
 
 /**
- * An expression for a page: JSON of a `Recording` of half a second or more for each type that the browser offers, of those that
- * differ in container or codecs. Sound and picture are made by the page, so that no device and no permission is needed.
+ * An expression for a page: JSON of a `Recording` of half a second or more for each type that the browser offers, of
+ * those that differ in container or codecs. Sound and picture are made by the page, so that no device and no permission
+ * is needed.
  */
 export const recordEverything = `(async () => {
   const sound = new AudioContext();

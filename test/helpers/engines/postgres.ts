@@ -2,12 +2,11 @@ import { execFileSync, type ExecFileSyncOptions, spawnSync } from 'node:child_pr
 import { appendFileSync, chownSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { until } from '../cluster.ts';
+import { stablePort, until } from '../cluster.ts';
 import { memoryFolder, tempFolder } from '../temp-folder.ts';
 import {
   accepts,
   findProgram,
-  freePort,
   hasEnded,
   type Instance,
   killInstance,
@@ -59,7 +58,7 @@ export async function startPostgres(t: Pick<Test, 'teardown'>, options: Postgres
   const { args, env } = options.locale === 'en_US' ? enUs(folder) : { args: ['--locale=C'], env: {} };
   const spawnOptions = { cwd: folder, env: { ...process.env, ...env }, ...user };
   initialize(dir, args, spawnOptions);
-  const port = await freePort();
+  const port = await stablePort();
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
@@ -164,7 +163,7 @@ export interface Pgbouncer {
 export async function startPgbouncer(t: Test, postgres: Pick<Postgres, 'port' | 'url'>): Promise<Pgbouncer> {
   const folder = tempFolder(t);
   const user = unprivileged();
-  const port = await freePort();
+  const port = await stablePort();
   const file = join(folder, 'pgbouncer.ini');
   const users = join(folder, 'users');
   appendFileSync(users, '"postgres" ""\n');

@@ -1,14 +1,7 @@
 import type { Test } from 'tap';
 import { tempFolder } from '../temp-folder.ts';
-import {
-  accepts,
-  findProgram,
-  freePort,
-  type Instance,
-  killInstance,
-  signalInstance,
-  startInstance,
-} from './instance.ts';
+import { stablePort } from '../cluster.ts';
+import { accepts, findProgram, type Instance, killInstance, signalInstance, startInstance } from './instance.ts';
 
 /** The programs that `startRedis` needs, for `skipWithout`. */
 export const REDIS = ['redis-server'] as const;
@@ -35,7 +28,7 @@ export async function startRedis(t: Pick<Test, 'teardown'>, ...args: readonly st
   const program = findProgram('redis-server');
   if (program === undefined) throw new Error('redis-server not found');
   const cwd = tempFolder(t);
-  const port = await freePort();
+  const port = await stablePort();
   let instance: Instance;
   const start = async (): Promise<void> => {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
