@@ -69,6 +69,42 @@ t.test('an empty folder is removed with its last file, and only the owner can re
     t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
 });
 
+t.test('an environment is removed while processes commit blobs to it without a pause, and none fails', async (t) => {
+  const options = { path: join(tempFolder(t), 'files'), minFreeBytes: 0 };
+  const writers = [1, 2].map(() => startFixture('blob-writer', options.path));
+  t.teardown(() => Promise.all(writers.map(killLines)));
+  await until(() => writers.every(({ lines }) => lines.includes('committed')));
+  const removers = [new LocalBlobs(options), new LocalBlobs(options)];
+  await Promise.all(
+    removers.map(async (blobs) => {
+      for (let n = 0; n < 200; n++) await blobs.removeAll('env');
+    }),
+  );
+  for (const { child } of writers) t.equal(child.exitCode, null, 'it goes on');
+  await Promise.all(writers.map(killLines));
+  const [blobs] = removers;
+  await blobs?.removeAll('env');
+  t.same(readdirSync(options.path), ['.staging']);
+});
+
+t.test(
+  'what an interrupted removal of an environment left is no environment, and goes with the next sweep',
+  async (t) => {
+    const options = { path: join(tempFolder(t), 'files'), minFreeBytes: 0 };
+    const blobs = new LocalBlobs(options);
+    for (const sweep of [() => blobs.sweepStaged(60_000), () => blobs.removeAll('other')]) {
+      const left = join(options.path, '.removed-5f3a', 'file_00001');
+      mkdirSync(left, { recursive: true });
+      writeFileSync(join(left, 'file_00001a'), 'x');
+      t.same(await blobs.environments(), []);
+      t.equal(await blobs.sweepStaged(0, true), 0, 'nothing was staged');
+      t.same(readdirSync(left), ['file_00001a'], 'nothing is removed by a dry run');
+      await sweep();
+      t.same(readdirSync(options.path), []);
+    }
+  },
+);
+
 t.test('the lease of a process that was killed ends at once, and those of others stay', async (t) => {
   const options = { path: join(tempFolder(t), 'files'), minFreeBytes: 0 };
   const [blobs, peer] = [new LocalBlobs(options), new LocalBlobs(options)];

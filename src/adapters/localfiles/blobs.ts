@@ -29,6 +29,8 @@ export interface LocalBlobsOptions {
 const STAGING = '.staging';
 /** The folder of the retention leases. Its name is older than that term. */
 const LEASES_FOLDER = '.holds';
+/** How the folders of environments that are being removed begin. */
+const REMOVED = '.removed-';
 /**
  * Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the
  * folder.
@@ -105,8 +107,10 @@ export class LocalBlobs implements Blobs {
   async sweepStaged(ageMs: number, dryRun = false): Promise<number> {
     const folder = join(this.#options.path, STAGING);
     const swept = await sweepFolder(folder, ageMs, dryRun);
+    if (dryRun) return swept;
     // Fails while there are files in it.
-    if (!dryRun) await rmdir(folder).catch(() => undefined);
+    await rmdir(folder).catch(() => undefined);
+    await this.#removeRenamed();
     return swept;
   }
 
@@ -119,8 +123,21 @@ export class LocalBlobs implements Blobs {
   }
 
   async removeAll(environmentId: string): Promise<void> {
-    // Tried again if another process adds a file to a folder that was just emptied.
-    await rm(this.#folderOf(environmentId), { recursive: true, force: true, maxRetries: 20, retryDelay: 10 });
+    // A folder to which another process keeps adding files is never found empty, so it could not be removed by its name.
+    const renamed = join(this.#options.path, REMOVED + randomBytes(12).toString('hex'));
+    await rename(this.#folderOf(environmentId), renamed).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
+    await this.#removeRenamed();
+  }
+
+  /** Removes what was renamed for it, by this process, by others and by those that ended meanwhile. */
+  async #removeRenamed(): Promise<void> {
+    for (const { name } of await entries(this.#options.path)) {
+      if (!name.startsWith(REMOVED)) continue;
+      // Tried again if a file that another process was moving when the folder was renamed arrives in it.
+      await rm(join(this.#options.path, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 10 });
+    }
   }
 
   #folderOf(environmentId: string): string {
@@ -135,7 +152,8 @@ export class LocalBlobs implements Blobs {
     const folder = dirname(file);
     for (let attempt = 1; ; attempt++) {
       try {
-        if (!this.#known.has(folder)) await this.#create(folder);
+        // Flushed afterwards: the longer it takes, the more often another process removes the folder meanwhile.
+        if (!this.#known.has(folder)) await makeFolder(folder);
         await rename(staged, file);
         break;
       } catch (error) {
@@ -144,15 +162,17 @@ export class LocalBlobs implements Blobs {
         this.#known.delete(folder);
       }
     }
-    await this.#folders.sync(folder).catch((error: unknown) => {
+    await this.#flush(folder).catch((error: unknown) => {
       // The environment has been removed since, with this blob.
       if (!isMissing(error)) throw error;
       this.#known.delete(folder);
     });
   }
 
-  async #create(folder: string): Promise<void> {
-    await makeFolder(folder);
+  /** Flushes the names in a folder of blobs, and those of the folder and its parents unless that was done before. */
+  async #flush(folder: string): Promise<void> {
+    await this.#folders.sync(folder);
+    if (this.#known.has(folder)) return;
     for (let created = folder; created !== this.#options.path; created = dirname(created))
       await this.#folders.sync(dirname(created));
     this.#known.add(folder);

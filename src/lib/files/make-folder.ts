@@ -6,8 +6,8 @@ import { dirname } from 'node:path';
 // end on some.
 
 const MODE = 0o700;
-/** How often a folder is tried: others may make its parent meanwhile, or remove it because it is empty. */
-const ATTEMPTS = 4;
+/** How often a folder is tried: others may make it or its parent meanwhile, or remove one of them. */
+const ATTEMPTS = 20;
 
 /**
  * Creates a folder (mode 0700) and its missing parents, without flushing their names. No effect if it exists.
@@ -25,7 +25,7 @@ async function make(path: string, attempts: number): Promise<string | undefined>
     return path;
   } catch (error) {
     if (await isFolder(path)) return undefined;
-    if (!lacksParent(error, path) || attempts === 1) throw error;
+    if (!mayChange(error, path) || attempts === 1) throw error;
     const first = (await isFolder(dirname(path))) ? undefined : await makeFolder(dirname(path));
     const created = await make(path, attempts - 1);
     return first ?? created;
@@ -38,14 +38,16 @@ export function makeFolderSync(path: string, attempts = ATTEMPTS): void {
     mkdirSync(path, { mode: MODE });
   } catch (error) {
     if (isFolderSync(path)) return;
-    if (!lacksParent(error, path) || attempts === 1) throw error;
+    if (!mayChange(error, path) || attempts === 1) throw error;
     if (!isFolderSync(dirname(path))) makeFolderSync(dirname(path));
     makeFolderSync(path, attempts - 1);
   }
 }
 
-function lacksParent(error: unknown, path: string): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path;
+/** Whether another attempt can succeed: the parent was missing, or the folder was there and has been removed since. */
+function mayChange(error: unknown, path: string): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return (code === 'ENOENT' || code === 'EEXIST') && dirname(path) !== path;
 }
 
 async function isFolder(path: string): Promise<boolean> {
