@@ -30,8 +30,11 @@ t.test('a large blob is committed whole, whichever of its requests fails once', 
         server.fault = (request) => (isMet(request) && left-- > 0 ? fault : null);
         await putBlob(blobs, 'large', LARGE);
         t.ok(LARGE.equals(server.bucket.objects.get(KEY) ?? Buffer.alloc(0)), 'whole');
+        const begunTwice = server.bucket.uploads.size;
         const isTwice = step === 'begin' && (fault.kind === 'cut after' || fault.kind === 'cut answer');
-        t.equal(await blobs.sweepStaged(0), isTwice ? 1 : 0, 'what was begun twice is swept');
+        // On a busy machine more requests than the one that hangs may exceed the short bound.
+        if (fault.kind !== 'hang') t.equal(begunTwice, isTwice ? 1 : 0);
+        t.equal(await blobs.sweepStaged(0), begunTwice, 'what was begun twice is swept');
         await nothingLeft(t, trial);
       });
     }

@@ -14,7 +14,7 @@ function startThread(t: Test, options?: YjsThreadOptions): YjsThread {
 await crdtConformance(t, (t, limits) => {
   if (limits === undefined) return startThread(t);
   const { timeMs, heapMb } = limits;
-  return startThread(t, { timeMs: () => timeMs, ...(heapMb === undefined ? {} : { heapMb: () => heapMb }) });
+  return startThread(t, { timeMs, ...(heapMb === undefined ? {} : { heapMb: () => heapMb }) });
 });
 
 t.test('the arguments, which may be views of larger buffers, are not changed', async (t) => {

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { wav } from '../fixtures/media.ts';
-import { type InitOutput, startServer } from '../helpers/cli.ts';
+import { type InitOutput, startServer, withoutProgress } from '../helpers/cli.ts';
 import { collab, collabJson } from '../helpers/command.ts';
 import { newFolder } from '../helpers/new-folder.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -78,7 +78,7 @@ t.test(
       'with its files',
     );
     const { code, stdout, stderr } = await collab(['export', '-', '--with-secrets', '--dir', other]);
-    t.strictSame([code, stderr], [0, '']);
+    t.strictSame([code, withoutProgress(stderr)], [0, '']);
     t.equal(stdout, readFileSync(file, 'utf8'));
   },
 );

@@ -6,7 +6,7 @@ import t from 'tap';
 import { createProgram } from '../../src/cli/main.ts';
 import { examplesOf } from '../../src/cli/command.ts';
 import type { Command } from 'commander';
-import { collabCommand } from '../helpers/cli.ts';
+import { collabCommand, withoutProgress } from '../helpers/cli.ts';
 import { collab } from '../helpers/command.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -237,7 +237,7 @@ async function cutOff(args: readonly string[]): Promise<{ code: number | null; s
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stderr };
+  return { code, stderr: withoutProgress(stderr) };
 }
 
 t.test('a command ends silently when its output pipe is closed, as by SIGPIPE', async (t) => {

@@ -6,7 +6,8 @@ import { baseText, documentWith, insertsAtOneOrigin, structPerClient } from '../
 
 /** Limits of operations that are not those of the adapter. */
 export interface CrdtLimits {
-  readonly timeMs: number;
+  /** By the size of the operation in bytes. */
+  readonly timeMs: (bytes: number) => number;
   readonly heapMb?: number | undefined;
 }
 
@@ -110,7 +111,7 @@ export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimi
   await t.test(
     'an operation that takes too long is ended without blocking the event loop, and the next one runs',
     async (t) => {
-      const crdt = open(t, { timeMs: 1_000 });
+      const crdt = open(t, { timeMs: (bytes) => (bytes > 50_000 ? 1_000 : 60_000) });
       let iterations = 0;
       let hasEnded = false;
       const count = (): void => {
@@ -129,13 +130,13 @@ export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimi
   );
 
   await t.test('an operation that takes too much memory is ended, and the next one runs', async (t) => {
-    const crdt = open(t, { timeMs: 100_000, heapMb: 64 });
+    const crdt = open(t, { timeMs: () => 100_000, heapMb: 64 });
     t.match(await crdt.merge(null, structPerClient(450_000)), { result: 'memory' });
     t.equal(textOf((await crdt.merge(null, updateOf('next'))).result), 'next');
   });
 
   await t.test('close ends the running operation; pending and later calls reject', async (t) => {
-    const crdt = open(t, { timeMs: 100_000 });
+    const crdt = open(t, { timeMs: () => 100_000 });
     t.equal(textOf((await crdt.merge(null, updateOf('before'))).result), 'before');
     const pending = [crdt.compact(slowUpdate()), crdt.merge(null, updateOf('pending'))];
     const rejected = Promise.all(pending.map((call) => t.rejects(call, Error)));

@@ -82,6 +82,11 @@ export interface InitOutput {
   readonly jwtKid: string;
 }
 
+/** Standard error without the progress of an export, which is printed once it takes over a second. */
+export function withoutProgress(errors: string): string {
+  return errors.replaceAll(/^\S+: \d+ lines, .*\n/gm, '');
+}
+
 /** A process that goes on, whose lines are read one after the other. */
 export interface Running {
   readonly process: ChildProcess;
